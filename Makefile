@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front of the build; CMake does the work. `make help` says what there is.
+#
+# Folders: build/ is the release, build-dev/ has the address and undefined-behaviour sanitizers,
+# build-tsan/ the thread sanitizer, build-fuzz/ libFuzzer (CMakePresets.json).
+
+MAKEFLAGS += --no-print-directory
+
+JOBS      ?= $(shell nproc)
+PREFIX    ?= /usr/local
+DESTDIR   ?=
+FUZZ_TIME ?= 60
+SOAK_TIME ?= 3600
+
+# Labels that take longer than a change should wait for; `make interop` and `make soak` run them.
+LONG = interop-full|soak
+
+.PHONY: all deps deps-build deps-test deps-fuzz deps-format run test bench fuzz interop soak \
+        coverage install format help clean
+
+all: deps-build ## Build a release: programs in build/bin, libraries in build/lib (the default)
+	@test -f build/CMakeCache.txt || cmake --preset release -DPAWL_TESTS=OFF
+	@cmake --build build -j$(JOBS)
+
+deps: ## Install what is missing for all of the targets, from Debian's packages
+	@scripts/deps.sh build test fuzz format
+
+deps-build deps-test deps-fuzz deps-format:
+	@scripts/deps.sh $(@:deps-%=%)
+
+run: all ## Start a server on a fresh folder, write through it, read back, and say how to go on
+	@scripts/run.sh build
+
+# Three builds, then one run of all of their tests; the last lines are its summary.
+test: deps-build deps-test ## Build with and without sanitizers and run the tests (under 20 minutes)
+	@for preset in release dev tsan; do \
+	    cmake --preset $$preset -DPAWL_TESTS=ON >build.log 2>&1 && rm -f build.log || \
+	        { cat build.log; rm -f build.log; exit 1; }; \
+	    cmake --build --preset $$preset -j$(JOBS) || exit 1; \
+	done
+	@scripts/ctest.sh $(JOBS) '$(LONG)' build-dev build-tsan build
+
+bench: all deps-test ## Measure against Apache ZooKeeper on this machine; one table of ratios
+	@cmake --preset release -DPAWL_TESTS=ON >/dev/null
+	@cmake --build build -j$(JOBS)
+	@/usr/bin/python3 test/bench/bench.py --bin build/bin --pawld build/bin/pawld $(BENCH)
+
+fuzz: deps-build deps-test deps-fuzz ## Run every fuzz target for FUZZ_TIME seconds each (60)
+	@cmake --preset fuzz >/dev/null
+	@cmake --build build-fuzz -j$(JOBS)
+	@scripts/fuzz.sh build-fuzz $(FUZZ_TIME) $(TARGETS)
+
+interop: deps-build deps-test ## Run all tests with others' programs, at full length
+	@cmake --preset release -DPAWL_TESTS=ON >/dev/null
+	@cmake --build build -j$(JOBS)
+	@ctest --test-dir build -L '^interop' --output-on-failure
+
+soak: deps-build deps-test ## Run the endless tests for SOAK_TIME seconds (3600)
+	@cmake --preset release -DPAWL_TESTS=ON >/dev/null
+	@cmake --build build -j$(JOBS)
+	@SOAK_TIME=$(SOAK_TIME) ctest --test-dir build -L '^soak$$' --output-on-failure
+
+coverage: deps-build deps-test ## Say which lines the tests reach
+	@cmake --preset coverage >/dev/null
+	@cmake --build build-coverage -j$(JOBS)
+	@scripts/coverage.sh build-coverage
+
+install: all ## Install into PREFIX (/usr/local), under DESTDIR
+	@cmake --install build --prefix '$(PREFIX)'
+
+format: deps-format ## Lay out all sources as .clang-format says
+	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs -r clang-format -i
+
+clean: ## Remove all that was built
+	@rm -rf build build-dev build-tsan build-fuzz build-coverage build-*-clang
+
+help: ## This
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

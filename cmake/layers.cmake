@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# One static library per folder of src/. Each links only what the table of ARCHITECTURE.md grants;
+# test/tidy/includes.py holds every #include to the same table.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+pkg_check_modules(UV REQUIRED IMPORTED_TARGET libuv)
+find_library(SNAPPY_LIBRARY snappy REQUIRED)
+
+function(pawl_layer name)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
+  list(FILTER sources EXCLUDE REGEX "/main\\.c$")
+  add_library(pawl_${name} STATIC ${sources})
+  target_include_directories(pawl_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+  target_link_libraries(pawl_${name} PUBLIC ${ARGN})
+endfunction()
+
+pawl_layer(base)
+pawl_layer(os pawl_base Threads::Threads)
+pawl_layer(wire pawl_base)
+pawl_layer(store pawl_wire pawl_base ZLIB::ZLIB ${SNAPPY_LIBRARY})
+pawl_layer(server pawl_store pawl_wire pawl_base OpenSSL::Crypto)
+pawl_layer(member pawl_server pawl_store pawl_wire pawl_base)
+pawl_layer(daemon pawl_member pawl_server pawl_store pawl_wire pawl_os pawl_base PkgConfig::UV
+           OpenSSL::Crypto Threads::Threads)
+# The daemon is POSIX throughout; libuv's header needs it said.
+target_compile_definitions(pawl_daemon PRIVATE _POSIX_C_SOURCE=200809L)
+
+if(EXISTS ${CMAKE_SOURCE_DIR}/src/daemon/main.c)
+  add_executable(pawld ${CMAKE_SOURCE_DIR}/src/daemon/main.c)
+  target_compile_definitions(pawld PRIVATE _POSIX_C_SOURCE=200809L)
+  target_link_libraries(pawld PRIVATE pawl_daemon)
+endif()

@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# deps.sh build|test|fuzz|format... - install what is missing from Debian's packages.
+#
+# Says nothing and takes no time when nothing is missing.
+set -eu
+
+# Each package with its reason.
+build="
+cmake               the build
+pkg-config          finds libuv
+gcc                 the compiler (clang 14 does as well)
+libc6-dev           its headers
+libuv1-dev          sockets, timers and threads of the daemon
+libssl-dev          digests of passwords; TLS
+zlib1g-dev          Adler-32 of logs and snapshots; gzip snapshots
+libsnappy-dev       snappy snapshots
+"
+test="
+libcmocka-dev       unit tests
+g++                 the public headers are C++ too
+clang-format        the layout is tested
+python3             tests with real processes
+python3-pytest      runs the suite of kazoo
+python3-kazoo       a client that nobody here wrote, and its test suite
+python3-mock        that suite needs it
+python3-objgraph    and this
+zookeeper           Apache's server, to compare with
+libzookeeper-mt-dev its C client
+libcurator-client-java    Curator on pawld
+libcurator-framework-java and its parts
+libcurator-recipes-java   locks, latches, caches
+openjdk-17-jdk-headless   compiles the program that uses it
+"
+fuzz="
+clang-14            libFuzzer
+libclang-rt-14-dev  its runtime
+"
+format="
+clang-format        lays out the sources
+"
+
+wanted=
+for group in "$@"; do
+    case $group in
+    build) list=$build ;;
+    test) list=$test ;;
+    fuzz) list=$fuzz ;;
+    format) list=$format ;;
+    *) echo "deps.sh: no such group: $group" >&2; exit 2 ;;
+    esac
+    wanted="$wanted $(echo "$list" | awk 'NF { print $1 }')"
+done
+
+if ! command -v dpkg-query >/dev/null; then
+    echo "deps.sh: this is not Debian; needed are:" $wanted >&2
+    exit 0
+fi
+
+# `Package` has no architecture behind it.
+present=" $(dpkg-query -W -f '${Package}:${db:Status-Status} ' 2>/dev/null) "
+missing=
+for package in $wanted; do
+    case $present in
+    *" $package:installed "*) ;;
+    *) missing="$missing $package" ;;
+    esac
+done
+[ -n "$missing" ] || exit 0
+
+root=
+if [ "$(id -u)" != 0 ]; then
+    root=sudo
+    if ! command -v sudo >/dev/null; then
+        echo "deps.sh: not root and no sudo; install by hand:$missing" >&2
+        exit 1
+    fi
+fi
+echo "Installing:$missing"
+$root apt-get -qq update
+$root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $missing

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bytes.h - a borrowed view of bytes: somebody else owns them.
+ *
+ * `data` NULL is jute's null, which is not the same as empty: an empty view has a non-NULL `data`.
+ */
+#ifndef PAWL_BASE_BYTES_H
+#define PAWL_BASE_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct bytes {
+    const uint8_t *data;
+    size_t len;
+};
+
+#define BYTES_NULL ((struct bytes){NULL, 0})
+
+static inline struct bytes bytes_of(const void *data, size_t len)
+{
+    return (struct bytes){data, len};
+}
+
+static inline struct bytes bytes_str(const char *s)
+{
+    return (struct bytes){(const uint8_t *)s, strlen(s)};
+}
+
+static inline bool bytes_is_null(struct bytes b)
+{
+    return b.data == NULL;
+}
+
+/* Same length and content; null equals only null. */
+static inline bool bytes_equal(struct bytes a, struct bytes b)
+{
+    return a.len == b.len && (a.data == NULL) == (b.data == NULL) &&
+           (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+static inline bool bytes_equal_str(struct bytes a, const char *s)
+{
+    return a.data != NULL && a.len == strlen(s) && memcmp(a.data, s, a.len) == 0;
+}
+
+static inline bool bytes_starts_with(struct bytes b, const char *prefix)
+{
+    size_t len = strlen(prefix);
+
+    return b.len >= len && b.data != NULL && memcmp(b.data, prefix, len) == 0;
+}
+
+#endif

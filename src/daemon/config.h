@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config.h - all that the server can be told, from zoo.cfg and the command line.
+ *
+ * Every key is one line of config_keys.def: its name, type, range, default and the field below that
+ * receives it. Values are checked when they are set, so a fault is reported with the place it was
+ * written; what depends on several keys is checked by config_finish(), which also fills in the
+ * defaults that follow from other values. All faults are collected, none is fatal by itself: the
+ * caller starts only if there are none.
+ *
+ * Three sources, whatever the order they are read in: an option of our own (--data, --port) beats
+ * the file, and the file beats -D, as it does in Apache ZooKeeper. Nothing here is thread-safe. */
+#ifndef PAWL_DAEMON_CONFIG_H
+#define PAWL_DAEMON_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct config_entry;
+struct config_value;
+
+/* Lines of text for the user, in the order they were found. */
+struct config_lines {
+    char **line;
+    size_t n;
+};
+
+/* Ordered: the larger one wins. */
+enum config_origin {
+    CONFIG_DEFAULT,
+    CONFIG_PROPERTY, /* -D NAME=VALUE */
+    CONFIG_FILE,
+    CONFIG_OPTION, /* --data, --port, ... */
+};
+
+enum config_compression { CONFIG_COMPRESS_NONE, CONFIG_COMPRESS_GZIP, CONFIG_COMPRESS_SNAPPY };
+enum config_log_format { CONFIG_LOG_TEXT, CONFIG_LOG_JSON };
+
+/* One of the addresses under which a member is reached by the others. */
+struct config_address {
+    char *host; /* without brackets */
+    int quorum_port;
+    int election_port;
+};
+
+/* One server.N line. */
+struct config_member {
+    int64_t id;
+    bool observer;
+    struct config_address *address;
+    size_t n_addresses;
+    char *client_host; /* NULL: no client part in the line */
+    int client_port;   /* -1: none */
+    char *secure_client_host;
+    int secure_client_port;
+    int64_t group; /* -1: in none */
+    int64_t weight;
+};
+
+/* Times are milliseconds and sizes bytes, whatever the key's own unit. A string is NULL when
+ * nothing was given and the table names no default. */
+struct config {
+    struct {
+        char *data_dir; /* never NULL after config_finish() without an error */
+        char *log_dir;  /* data_dir if not given */
+        bool autocreate;
+        bool trust_empty_snapshot;
+        bool force_sync;
+        int64_t fsync_warning_ms;
+        int snap_count;
+        int64_t snap_size_limit_bytes; /* <= 0: off */
+        int64_t preallocate_bytes;
+        int64_t txnlog_size_limit_bytes; /* <= 0: off */
+        int snapshot_compression;        /* enum config_compression */
+        int purge_keep;
+        int64_t purge_interval_ms; /* <= 0: off */
+        bool digest;
+        bool last_zxid_in_snapshot;
+        int commit_log_count;
+        double snapshot_size_factor;
+        int64_t flush_delay_ms;
+        int64_t write_queue_poll_ms;
+        int max_batch;
+    } store;
+
+    struct {
+        int64_t tick_ms;
+        int64_t min_session_timeout_ms;
+        int64_t max_session_timeout_ms;
+        int global_outstanding_limit;
+        int max_packet_bytes;       /* jute.maxbuffer */
+        int max_packet_extra_bytes; /* room above it for our own records */
+        int buffer_start_bytes;
+        bool extended_types; /* TTL nodes */
+        bool ttl_as_in_353;
+        bool skip_acl;
+        bool eager_acl_check;
+        bool enforce_quota;
+        bool close_session_txn;
+        bool read_only_mode;
+        char *four_letter_words; /* comma separated, or "*"; srvr is always allowed */
+        int response_cache_size;
+        int children_cache_size;
+        int64_t container_check_interval_ms;
+        int container_max_per_minute;
+        int64_t container_max_never_used_ms; /* 0: never */
+        int64_t throttled_op_wait_ms;        /* 0: off */
+        int64_t large_request_max_bytes;
+        int64_t large_request_threshold_bytes; /* <= 0: off */
+        int read_workers;
+        int max_read_batch;
+        int max_commit_batch;
+    } server;
+
+    struct {
+        int tokens; /* 0: off */
+        int64_t fill_time_ms;
+        int fill_count;
+        int64_t freeze_time_ms; /* < 0: off */
+        double drop_increase;
+        double drop_decrease;
+        double decrease_ratio;
+        bool weighted;
+        int global_session_weight;
+        int local_session_weight;
+        int renew_session_weight;
+    } connection_throttle;
+
+    struct {
+        int max_requests; /* 0: off */
+        int64_t stall_time_ms;
+        bool drop_stale;
+        bool stale_latency_check;
+        bool stale_connection_check;
+    } request_throttle;
+
+    struct {
+        int client_port;      /* -1: no such listener; 0: any free port */
+        char *client_address; /* NULL: all addresses; IPv6 without brackets */
+        int secure_port;
+        char *secure_address;
+        char *unix_socket;
+        int backlog;            /* < 0: the system's default */
+        int max_per_address;    /* <= 0: no limit */
+        int max_connections;    /* <= 0: no limit */
+        int64_t sessionless_ms; /* a connection without a session is closed after this */
+        bool tcp_keepalive;
+        int max_tls_handshakes; /* <= 0: no limit */
+    } net;
+
+    struct {
+        bool digest_enabled;
+        char *digest_algorithm;
+        char *super_digest; /* "super:base64"; NULL: no super user */
+        bool enforce_auth;
+        char *enforce_auth_schemes; /* comma separated */
+    } security;
+
+    struct {
+        int level;  /* enum log_level */
+        int format; /* enum config_log_format */
+    } log;
+
+    struct {
+        int init_limit; /* ticks; 0: not given */
+        int sync_limit;
+        bool standalone_enabled;
+        bool reconfig_enabled;
+        bool observer; /* peerType */
+        bool multi_address;
+        bool db_autocreate;
+        char *dynamic_file;
+        int max_snap_syncs;
+        int max_diff_syncs;
+        int64_t my_id; /* -1: no myid file */
+        struct config_member *member;
+        size_t n_members;
+        bool hierarchical; /* a group or a weight was given */
+    } ensemble;
+
+    struct config_lines warnings; /* to be logged by the caller */
+
+    /* Private to config*.c. */
+    char *file;
+    char *dynamic_file_read;
+    struct config_value *value; /* one per key */
+    struct config_entry *entry; /* keys with a free part: server.N, authProvider.X */
+    size_t n_entries;
+};
+
+void config_lines_init(struct config_lines *lines);
+void config_lines_fini(struct config_lines *lines);
+void config_lines_add(struct config_lines *lines, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* All defaults. */
+void config_init(struct config *c);
+void config_fini(struct config *c);
+
+/* Reads a file in the syntax of java.util.Properties. 0, or PAWL_ERR_CONFIG with at least one more
+ * line in `errors`. A file at most: the second call is an error. */
+int config_read_file(struct config *c, const char *path, struct config_lines *errors);
+
+/* Sets one key by any of its spellings. 0 also when a stronger origin has set it already. */
+int config_set(struct config *c, const char *name, const char *value, enum config_origin origin,
+               struct config_lines *errors);
+
+/* The argument of -D: "NAME=VALUE". */
+int config_set_property(struct config *c, const char *definition, struct config_lines *errors);
+
+/* Call once, after all is set: derived defaults, server lines, the dynamic file, myid, and what
+ * must hold between several keys. */
+int config_finish(struct config *c, struct config_lines *errors);
+
+/* More than this one server is to decide; valid after config_finish(). */
+bool config_is_ensemble(const struct config *c);
+
+/* What is valid but cannot be served by this version (an ensemble, TLS, SASL), as errors: better
+ * not to start than to run with less protection than was asked for. */
+int config_check_supported(const struct config *c, struct config_lines *errors);
+
+/* Takes over from `fresh`, a finished configuration, what may change in a running server. One
+ * line in `notes` per key that differs: taken, or only with the next start. True if any was taken.
+ */
+bool config_reload(struct config *running, const struct config *fresh, struct config_lines *notes);
+
+/* Any key by name, also those without a field: the text that was given, or the default; NULL when
+ * there is neither or the name is unknown. Lent until the key is set again. */
+const char *config_text(const struct config *c, const char *name);
+bool config_is_given(const struct config *c, const char *name);
+
+/* The known key nearest to `name`, or NULL when nothing is near. Static memory. */
+const char *config_nearest(const char *name);
+
+enum config_keys_format { CONFIG_KEYS_TEXT, CONFIG_KEYS_MDOC };
+
+/* The table of keys. */
+void config_print_keys(FILE *out, enum config_keys_format format);
+
+/* What is in effect and where it comes from, in the syntax of the file. Secrets are not shown.
+ * With `all` also what is at its default. */
+void config_print_effective(const struct config *c, FILE *out, bool all);
+
+#endif

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/host.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/logging.h"
+#include "base/memory.h"
+#include "daemon/config.h"
+#include "daemon/facts.h"
+#include "daemon/host_internal.h"
+#include "daemon/options.h"
+#include "os/clock.h"
+#include "os/disk_posix.h"
+#include "os/socket.h"
+#include "pawl/error.h"
+#include "store/recovery.h"
+
+enum { TICK_MS = 100, SNAPSHOT_BACKLOG_BYTES = 4 << 20 };
+
+#define LOCK_FILE "pawl.lock"
+
+/* ---- errors ---- */
+
+static int set_error(struct host_error *error, int code, int exit_code, const char *format, ...)
+{
+    va_list args;
+
+    error->code = code;
+    error->exit_code = exit_code;
+    va_start(args, format);
+    vsnprintf(error->text, sizeof(error->text), format, args);
+    va_end(args);
+    return code;
+}
+
+void host_fail(struct host *h, int code, int exit_code, const char *format, ...)
+{
+    va_list args;
+
+    if (h->error.code == PAWL_OK) {
+        h->error.code = code;
+        h->error.exit_code = exit_code;
+        va_start(args, format);
+        vsnprintf(h->error.text, sizeof(h->error.text), format, args);
+        va_end(args);
+    }
+    host_stop(h);
+}
+
+/* ---- steps and their effects ---- */
+
+void host_step(struct host *h, const struct member_input *in)
+{
+    member_step(h->member, clock_monotonic_us(), clock_wall_ms(), in, &h->effects);
+}
+
+/* Nothing is kept, so everything is as durable as it will ever be. */
+static void commit_in_memory(struct host *h)
+{
+    int64_t zxid;
+
+    while (!txn_batch_empty(&h->effects.append)) {
+        zxid = container_of(h->effects.append.blocks.prev, struct txn_block, link)->last_zxid;
+        txn_batch_fini(&h->effects.append);
+        txn_batch_init(&h->effects.append);
+        host_step(h, &(struct member_input){.kind = MEMBER_DURABLE, .zxid = zxid});
+    }
+}
+
+static void hand_over_snapshot(struct host *h)
+{
+    if (h->effects.snapshot_begun) {
+        h->effects.snapshot_begun = false;
+        snapshot_thread_begin(h->snapshots, h->effects.snapshot_zxid);
+    }
+    if (!list_empty(&h->effects.chunks)) {
+        snapshot_thread_write(h->snapshots, &h->effects.chunks);
+    }
+    if (h->effects.snapshot_complete) {
+        h->effects.snapshot_complete = false;
+        snapshot_thread_finish(h->snapshots, h->effects.snapshot_digest);
+    }
+}
+
+static void on_busy(uv_idle_t *idle)
+{
+    struct host *h = idle->data;
+
+    if (!member_is_snapshotting(h->member)) {
+        uv_idle_stop(idle);
+    }
+}
+
+/* The walk goes on in slices between the turns of the loop, as fast as the writer can take it. */
+static void walk_snapshot(struct host *h)
+{
+    bool writer_keeps_up;
+
+    if (!member_is_snapshotting(h->member)) {
+        return;
+    }
+    writer_keeps_up = snapshot_thread_backlog(h->snapshots) < SNAPSHOT_BACKLOG_BYTES;
+    if (writer_keeps_up) {
+        host_step(h, &(struct member_input){.kind = MEMBER_SNAPSHOT_SLICE});
+        uv_idle_start(&h->busy, on_busy);
+    } else {
+        uv_idle_stop(&h->busy); /* the next tick looks again */
+    }
+}
+
+static void before_sleep(uv_prepare_t *prepare)
+{
+    struct host *h = prepare->data;
+
+    if (h->in_memory) {
+        commit_in_memory(h);
+    } else {
+        walk_snapshot(h);
+        hand_over_snapshot(h);
+    }
+    link_flush_touched(h);
+    /* Flushing may have let more requests in, so the log comes last. */
+    if (h->in_memory) {
+        commit_in_memory(h);
+        link_flush_touched(h);
+    } else if (!txn_batch_empty(&h->effects.append)) {
+        txnlog_thread_append(h->txnlog, &h->effects.append);
+    }
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct host *h = timer->data;
+
+    host_step(h, &(struct member_input){.kind = MEMBER_TICK});
+}
+
+static void on_purge(uv_timer_t *timer)
+{
+    struct host *h = timer->data;
+
+    snapshot_thread_purge(h->snapshots);
+}
+
+/* ---- what the threads report ---- */
+
+static void look_at_log(struct host *h)
+{
+    struct txnlog_progress p;
+
+    txnlog_thread_progress(h->txnlog, &p);
+    if (p.err != PAWL_OK) {
+        host_fail(h, p.err, EXIT_UNEXPECTED,
+                  "the transaction log cannot be written: %s. The server stops: what was "
+                  "acknowledged is on disk, what was not is not promised",
+                  p.error);
+        return;
+    }
+    if (p.n_syncs > h->n_syncs_seen) {
+        h->n_syncs_seen = p.n_syncs;
+        host_step(h, &(struct member_input){
+                         .kind = MEMBER_DURABLE, .zxid = p.durable_zxid, .log_bytes = p.log_bytes});
+    }
+}
+
+static void look_at_snapshots(struct host *h)
+{
+    struct snapshot_progress p;
+
+    snapshot_thread_progress(h->snapshots, &p);
+    if (p.n_finished == h->n_snapshots) {
+        return;
+    }
+    h->n_snapshots = p.n_finished;
+    if (p.err != PAWL_OK) {
+        host_fail(h, p.err, EXIT_SNAPSHOT,
+                  "a snapshot cannot be written: %s. Free some space or mend the folder; nothing "
+                  "is lost, the log has everything",
+                  p.error);
+        return;
+    }
+    host_step(h, &(struct member_input){.kind = MEMBER_SNAPSHOT_WRITTEN, .took_ms = p.took_ms});
+}
+
+static void wake_up(void *arg)
+{
+    struct host *h = arg;
+
+    uv_async_send(&h->wake);
+}
+
+static void reload(struct host *h)
+{
+    struct server_options fresh;
+    struct server *s = member_server(h->member);
+
+    h->reload_fn(h->reload_arg);
+    options_for_server(h->config, &fresh);
+    s->options.limits = fresh.limits;
+    s->options.min_session_timeout_ms = fresh.min_session_timeout_ms;
+    s->options.max_session_timeout_ms = fresh.max_session_timeout_ms;
+    s->options.words = fresh.words;
+}
+
+static void on_wake(uv_async_t *async)
+{
+    struct host *h = async->data;
+
+    if (atomic_exchange(&h->reload_wanted, false)) {
+        reload(h);
+    }
+    if (!h->in_memory) {
+        look_at_log(h);
+        look_at_snapshots(h);
+    }
+    if (atomic_load(&h->stop_wanted)) {
+        h->stopping = true;
+        uv_stop(&h->loop);
+    }
+}
+
+/* ---- opening ---- */
+
+static int open_disks(struct host *h, struct host_error *error)
+{
+    const struct config *c = h->config;
+    int rc = disk_posix_open(c->store.data_dir, c->store.autocreate, &h->data_disk);
+
+    if (rc == PAWL_OK && strcmp(c->store.log_dir, c->store.data_dir) != 0) {
+        rc = disk_posix_open(c->store.log_dir, c->store.autocreate, &h->log_disk);
+    } else {
+        h->log_disk = h->data_disk;
+    }
+    if (rc != PAWL_OK) {
+        return set_error(error, rc, EXIT_DATA_FOLDER, "%s", disk_posix_open_error());
+    }
+    rc = disk_posix_lock(h->data_disk, LOCK_FILE, &h->data_lock);
+    if (rc == PAWL_OK && h->log_disk != h->data_disk) {
+        rc = disk_posix_lock(h->log_disk, LOCK_FILE, &h->log_lock);
+    }
+    if (rc != PAWL_OK) {
+        return set_error(error, rc, EXIT_DATA_FOLDER, "the data folder %s cannot be locked: %s",
+                         c->store.data_dir,
+                         disk_last_error(h->data_lock == NULL ? h->data_disk : h->log_disk));
+    }
+    return PAWL_OK;
+}
+
+static int recover(struct host *h, struct tree **tree, int64_t *zxid, struct host_error *error)
+{
+    struct recovery_options options;
+    struct recovery_report report;
+    int64_t began_ms = clock_monotonic_ms();
+    int rc;
+
+    options_for_recovery(h->config, &options);
+    rc = recovery_load(h->data_disk, h->log_disk, &options, tree, &report);
+    if (rc != PAWL_OK) {
+        return set_error(error, rc, EXIT_DATA_FOLDER, "Unable to load database on disk: %s",
+                         report.error);
+    }
+    *zxid = report.last_zxid < 0 ? 0 : report.last_zxid;
+    log_info("loaded %" PRId64 " nodes up to zxid 0x%" PRIx64 " from %s in %" PRId64 " ms (%" PRIu64
+             " transactions replayed)",
+             tree_count(*tree), (uint64_t)*zxid, h->config->store.data_dir,
+             clock_monotonic_ms() - began_ms, report.n_replayed);
+    return PAWL_OK;
+}
+
+static int start_threads(struct host *h, struct host_error *error)
+{
+    struct txnlog_thread_options log = {.disk = h->log_disk,
+                                        .fsync_warning_ms = h->config->store.fsync_warning_ms,
+                                        .wake = wake_up,
+                                        .arg = h};
+    struct snapshot_thread_options snapshots = {
+        .snapshot_disk = h->data_disk,
+        .log_disk = h->log_disk,
+        .file = {.folder = STORE_FOLDER, .codec = options_codec(h->config)},
+        .purge_keep = (size_t)h->config->store.purge_keep,
+        .wake = wake_up,
+        .arg = h};
+    int rc;
+
+    options_for_txnlog(h->config, &log.log);
+    rc = txnlog_thread_start(&log, &h->txnlog);
+    if (rc != PAWL_OK) {
+        return set_error(error, rc, EXIT_DATA_FOLDER, "the transaction log cannot be opened: %s",
+                         disk_last_error(h->log_disk));
+    }
+    if (!log.log.force_sync) {
+        log_warn("forceSync=no: an acknowledged write may be lost when the machine stops");
+    }
+    h->snapshots = snapshot_thread_start(&snapshots);
+    return PAWL_OK;
+}
+
+static void start_member(struct host *h, struct tree *tree, int64_t zxid)
+{
+    struct member_options options;
+
+    options_for_member(h->config, &options);
+    options.seed = (uint64_t)clock_wall_ms() ^ (uint64_t)getpid() << 40;
+    options.facts = facts_collect;
+    options.facts_arg = h;
+    if (h->in_memory) {
+        options.snap_count = 0;
+        options.snap_size_bytes = 0;
+    }
+    h->member = member_new(&options, tree, zxid, clock_monotonic_us(), clock_wall_ms());
+}
+
+static void on_listener(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    link_accept_all(poll->data);
+}
+
+static void listen_with(struct host *h, int index, int fd)
+{
+    struct listener *l = &h->listeners[index];
+
+    l->host = h;
+    l->fd = fd;
+    uv_poll_init(&h->loop, &l->poll, fd);
+    l->poll.data = l;
+    uv_poll_start(&l->poll, UV_READABLE, on_listener);
+}
+
+static int open_listeners(struct host *h, struct host_error *error)
+{
+    const struct config *c = h->config;
+    int rc, fd;
+
+    if (c->net.client_port >= 0) {
+        rc = socket_listen_tcp(c->net.client_address, c->net.client_port, c->net.backlog, &fd,
+                               &h->port);
+        if (rc != PAWL_OK) {
+            return set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
+        }
+        listen_with(h, 0, fd);
+        log_info("binding to port %s:%d",
+                 c->net.client_address == NULL ? "*" : c->net.client_address, h->port);
+    }
+    if (c->net.unix_socket != NULL) {
+        rc = socket_listen_unix(c->net.unix_socket, c->net.backlog, &fd);
+        if (rc != PAWL_OK) {
+            return set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
+        }
+        listen_with(h, 1, fd);
+        log_info("binding to socket %s", c->net.unix_socket);
+    }
+    return PAWL_OK;
+}
+
+static void init_loop(struct host *h)
+{
+    uv_loop_init(&h->loop);
+    uv_prepare_init(&h->loop, &h->before_sleep);
+    uv_idle_init(&h->loop, &h->busy);
+    uv_timer_init(&h->loop, &h->tick);
+    uv_timer_init(&h->loop, &h->purge);
+    uv_timer_init(&h->loop, &h->accept_again);
+    uv_async_init(&h->loop, &h->wake, on_wake);
+    h->before_sleep.data = h;
+    h->busy.data = h;
+    h->tick.data = h;
+    h->purge.data = h;
+    h->accept_again.data = h;
+    h->wake.data = h;
+}
+
+static int host_fill(struct host *h, struct host_error *error)
+{
+    struct tree_options tree_options = {.extended_types = h->config->server.extended_types,
+                                        .no_digest = !h->config->store.digest};
+    struct tree *tree;
+    int64_t zxid = 0;
+    int rc;
+
+    if (h->in_memory) {
+        tree = tree_new(&tree_options);
+        tree_add_system_nodes(tree);
+    } else {
+        if ((rc = open_disks(h, error)) != PAWL_OK ||
+            (rc = recover(h, &tree, &zxid, error)) != PAWL_OK) {
+            return rc;
+        }
+        rc = start_threads(h, error);
+        if (rc != PAWL_OK) {
+            tree_free(tree);
+            return rc;
+        }
+    }
+    start_member(h, tree, zxid);
+    return open_listeners(h, error);
+}
+
+int host_open(const struct config *config, bool in_memory, struct host **out,
+              struct host_error *error)
+{
+    struct host *h = must_zalloc(sizeof(*h));
+    int rc;
+
+    raise_file_limit();
+    h->config = config;
+    h->in_memory = in_memory;
+    h->port = -1;
+    h->buffer = must_alloc(READ_BYTES);
+    for (int i = 0; i < MAX_LISTENERS; i++) {
+        h->listeners[i].fd = -1;
+    }
+    list_init(&h->links);
+    map_init(&h->addresses);
+    member_effects_init(&h->effects);
+    init_loop(h);
+    rc = host_fill(h, error);
+    if (rc != PAWL_OK) {
+        host_close(h);
+        return rc;
+    }
+    *out = h;
+    return PAWL_OK;
+}
+
+/* ---- running ---- */
+
+int host_run(struct host *h, struct host_error *error)
+{
+    int64_t purge_ms = h->config->store.purge_interval_ms;
+
+    uv_prepare_start(&h->before_sleep, before_sleep);
+    uv_timer_start(&h->tick, on_tick, TICK_MS, TICK_MS);
+    if (purge_ms > 0 && !h->in_memory) {
+        uv_timer_start(&h->purge, on_purge, 0, (uint64_t)purge_ms);
+    }
+    while (!h->stopping) {
+        uv_run(&h->loop, UV_RUN_DEFAULT);
+    }
+    if (h->error.code != PAWL_OK) {
+        *error = h->error;
+    }
+    return h->error.code;
+}
+
+void host_stop(struct host *h)
+{
+    atomic_store(&h->stop_wanted, true);
+    uv_async_send(&h->wake);
+}
+
+void host_reload(struct host *h, void (*change)(void *arg), void *arg)
+{
+    h->reload_fn = change;
+    h->reload_arg = arg;
+    atomic_store(&h->reload_wanted, true);
+    uv_async_send(&h->wake);
+}
+
+/* ---- closing ---- */
+
+static void close_handle(uv_handle_t *handle, void *arg)
+{
+    (void)arg;
+    if (!uv_is_closing(handle)) {
+        uv_close(handle, NULL);
+    }
+}
+
+static void close_listeners(struct host *h)
+{
+    for (int i = 0; i < MAX_LISTENERS; i++) {
+        if (h->listeners[i].fd >= 0) {
+            close(h->listeners[i].fd);
+        }
+    }
+    if (h->listeners[1].fd >= 0) {
+        unlink(h->config->net.unix_socket);
+    }
+}
+
+void host_close(struct host *h)
+{
+    if (h == NULL) {
+        return;
+    }
+    /* What was proposed goes to disk though nobody will be answered: it was accepted. */
+    if (h->txnlog != NULL && !txn_batch_empty(&h->effects.append) && h->error.code == PAWL_OK) {
+        txnlog_thread_append(h->txnlog, &h->effects.append);
+    }
+    if (h->member != NULL) {
+        link_close_all(h);
+    }
+    txnlog_thread_stop(h->txnlog);
+    snapshot_thread_stop(h->snapshots);
+    uv_walk(&h->loop, close_handle, NULL);
+    uv_run(&h->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&h->loop);
+    close_listeners(h);
+    member_free(h->member);
+    member_effects_fini(&h->effects);
+    map_fini(&h->addresses);
+    disk_posix_unlock(h->data_lock);
+    disk_posix_unlock(h->log_lock);
+    if (h->log_disk != h->data_disk) {
+        disk_posix_close(h->log_disk);
+    }
+    disk_posix_close(h->data_disk);
+    free(h->buffer);
+    free(h);
+}
+
+int host_port(const struct host *h)
+{
+    return h->port;
+}
+
+const char *host_unix_socket(const struct host *h)
+{
+    return h->config->net.unix_socket;
+}

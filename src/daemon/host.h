@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host.h - a member bound to the machine: sockets, disk threads and the clock, on one libuv loop.
+ *
+ *   loop thread     clients' sockets and all of the member: tree, sessions, watches
+ *   log thread      appends and syncs, see txnlog_thread.h
+ *   snapshot thread writes snapshots, purges, see snapshot_thread.h
+ *
+ * Before the loop sleeps it hands the gathered transactions to the log thread, once, and writes to
+ * every connection that has something to say, once. Several hosts may live in one process. */
+#ifndef PAWL_DAEMON_HOST_H
+#define PAWL_DAEMON_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct config;
+struct host;
+
+enum { HOST_ERROR_BYTES = 1280 };
+
+/* Why a host could not start or had to stop; `exit_code` is the daemon's. */
+struct host_error {
+    int code; /* PAWL_ERR_... */
+    int exit_code;
+    char text[HOST_ERROR_BYTES];
+};
+
+enum {
+    EXIT_UNEXPECTED = 1,
+    EXIT_INVALID_CONFIG = 2,
+    EXIT_DATA_FOLDER = 3,
+    EXIT_SNAPSHOT = 10,
+};
+
+/* Recovers the data folder and listens. `in_memory`: no folder at all, everything is gone at the
+ * end. The configuration must live as long as the host. */
+int host_open(const struct config *config, bool in_memory, struct host **out,
+              struct host_error *error);
+
+/* Serves on the calling thread until host_stop(), or until the disk fails it. */
+int host_run(struct host *h, struct host_error *error);
+
+/* From any thread, or a signal handler's loop: host_run() returns soon. */
+void host_stop(struct host *h);
+
+/* SIGHUP: calls `change` on the host's own thread, where the configuration may be changed, then
+ * takes over from it what may change in a running server. From any thread. */
+void host_reload(struct host *h, void (*change)(void *arg), void *arg);
+
+/* After host_run() has returned. NULL is allowed. */
+void host_close(struct host *h);
+
+int host_port(const struct host *h);                /* -1: no TCP listener */
+const char *host_unix_socket(const struct host *h); /* NULL: none */
+
+#endif

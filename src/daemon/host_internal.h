@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host_internal.h - what host.c and link.c share. */
+#ifndef PAWL_DAEMON_HOST_INTERNAL_H
+#define PAWL_DAEMON_HOST_INTERNAL_H
+
+#include <stdatomic.h>
+#include <uv.h>
+
+#include "base/map.h"
+#include "daemon/host.h"
+#include "daemon/snapshot_thread.h"
+#include "daemon/txnlog_thread.h"
+#include "member/member.h"
+
+enum { READ_BYTES = 256 * 1024, MAX_LISTENERS = 2 };
+
+struct listener {
+    uv_poll_t poll;
+    struct host *host;
+    int fd; /* -1: not open */
+};
+
+struct host {
+    const struct config *config;
+    bool in_memory;
+    uv_loop_t loop;
+    uv_prepare_t before_sleep;
+    uv_idle_t busy; /* active while a snapshot is being walked: the loop does not sleep */
+    uv_timer_t tick;
+    uv_timer_t purge;
+    uv_timer_t accept_again;
+    uv_async_t wake;
+    struct listener listeners[MAX_LISTENERS];
+    int port;
+    bool tcp_open, unix_open;
+    _Atomic bool stop_wanted;
+    _Atomic bool reload_wanted;
+    void (*reload_fn)(void *arg);
+    void *reload_arg;
+    bool stopping;
+    struct host_error error;
+
+    struct disk *data_disk;
+    struct disk *log_disk; /* the same one, unless dataLogDir differs */
+    struct disk_lock *data_lock;
+    struct disk_lock *log_lock;
+    struct txnlog_thread *txnlog;      /* NULL: in memory */
+    struct snapshot_thread *snapshots; /* NULL: in memory */
+    uint64_t n_snapshots;              /* finished ones that the member was told of */
+    int64_t n_syncs_seen;
+
+    struct member *member;
+    struct member_effects effects;
+    struct list links;
+    size_t n_links;
+    struct map addresses; /* connections per address, for maxClientCnxns */
+    uint8_t *buffer;      /* READ_BYTES, shared by all links */
+};
+
+/* One step of the member, now. */
+void host_step(struct host *h, const struct member_input *in);
+void host_fail(struct host *h, int code, int exit_code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* link.c: clients' sockets */
+void link_accept_all(struct listener *l);
+/* Sends what touched connections have to say, and closes those that are done. */
+void link_flush_touched(struct host *h);
+void link_close_all(struct host *h);
+
+#endif

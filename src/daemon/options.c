@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/options.h"
+
+#include "daemon/config.h"
+
+/* A client may leave this much unread before its requests wait, and this much before it is
+ * dropped: events cannot be held back, answers can. */
+enum { OUTPUT_PAUSE_BYTES = 1 << 20, OUTPUT_LIMIT_BYTES = 32 << 20 };
+
+enum { STANDALONE_SERVER_ID = 1 };
+
+static void limits(const struct config *c, struct limit_options *o)
+{
+    *o = (struct limit_options){
+        .max_buffer_bytes = c->server.max_packet_bytes,
+        .outstanding_limit = c->server.global_outstanding_limit,
+        .throttle_requests = c->request_throttle.max_requests,
+        .throttled_op_ms = c->server.throttled_op_wait_ms,
+        .large_threshold = c->server.large_request_threshold_bytes > 0
+                               ? c->server.large_request_threshold_bytes
+                               : -1,
+        .large_max_bytes = c->server.large_request_max_bytes,
+        .output_pause_bytes = OUTPUT_PAUSE_BYTES,
+        .output_limit_bytes = OUTPUT_LIMIT_BYTES,
+        .sessionless_ms = c->net.sessionless_ms,
+        .max_per_address = c->net.max_per_address,
+        .max_connections = c->net.max_connections,
+        .throttle_tokens = c->connection_throttle.tokens,
+        .throttle_fill_ms = c->connection_throttle.fill_time_ms,
+        .throttle_fill_count = c->connection_throttle.fill_count,
+        .throttle_freeze_ms =
+            c->connection_throttle.freeze_time_ms < 0 ? -1 : c->connection_throttle.freeze_time_ms,
+        .throttle_drop_increase = c->connection_throttle.drop_increase,
+        .throttle_drop_decrease = c->connection_throttle.drop_decrease,
+        .throttle_decrease_ratio = c->connection_throttle.decrease_ratio,
+        .throttle_weighted = c->connection_throttle.weighted,
+        .weight_global = c->connection_throttle.global_session_weight,
+        .weight_local = c->connection_throttle.local_session_weight,
+        .weight_renew = c->connection_throttle.renew_session_weight,
+    };
+}
+
+void options_for_server(const struct config *c, struct server_options *out)
+{
+    *out = (struct server_options){
+        .tick_ms = c->server.tick_ms,
+        .min_session_timeout_ms = c->server.min_session_timeout_ms,
+        .max_session_timeout_ms = c->server.max_session_timeout_ms,
+        .server_id = STANDALONE_SERVER_ID,
+        .auth = {.skip_acl = c->server.skip_acl,
+                 .digest_enabled = c->security.digest_enabled,
+                 .digest_algorithm = c->security.digest_algorithm,
+                 .super_digest = c->security.super_digest,
+                 .enforced_schemes =
+                     c->security.enforce_auth ? c->security.enforce_auth_schemes : NULL},
+        .extended_types = c->server.extended_types,
+        .enforce_quota = c->server.enforce_quota,
+        .reconfig_enabled = c->ensemble.reconfig_enabled,
+        .close_session_txn = c->server.close_session_txn,
+        .with_digest = c->store.digest,
+        .reap_interval_ms = c->server.container_check_interval_ms,
+        .reap_per_minute = c->server.container_max_per_minute,
+        .reap_never_used_ms = c->server.container_max_never_used_ms,
+        .words = c->server.four_letter_words,
+        .read_only_mode = c->server.read_only_mode,
+    };
+    limits(c, &out->limits);
+}
+
+void options_for_member(const struct config *c, struct member_options *out)
+{
+    *out = (struct member_options){
+        .snap_count = c->store.snap_count,
+        .snap_size_bytes = c->store.snap_size_limit_bytes > 0 ? c->store.snap_size_limit_bytes : 0,
+    };
+    options_for_server(c, &out->server);
+}
+
+enum snapshot_codec options_codec(const struct config *c)
+{
+    switch (c->store.snapshot_compression) {
+    case CONFIG_COMPRESS_GZIP:
+        return SNAPSHOT_GZIP;
+    case CONFIG_COMPRESS_SNAPPY:
+        return SNAPSHOT_SNAPPY;
+    default:
+        return SNAPSHOT_PLAIN;
+    }
+}
+
+void options_for_recovery(const struct config *c, struct recovery_options *out)
+{
+    *out = (struct recovery_options){
+        .tree = {.extended_types = c->server.extended_types,
+                 .emulate_353_ttl = c->server.ttl_as_in_353,
+                 .no_digest = !c->store.digest},
+        .limit_bytes =
+            (size_t)c->server.max_packet_bytes + (size_t)c->server.max_packet_extra_bytes,
+        .trust_empty = c->store.trust_empty_snapshot,
+        .no_autocreate = !c->ensemble.db_autocreate,
+        .no_make_folders = !c->store.autocreate,
+        .codec = options_codec(c),
+    };
+}
+
+void options_for_txnlog(const struct config *c, struct txnlog_options *out)
+{
+    *out = (struct txnlog_options){
+        .folder = STORE_FOLDER,
+        .preallocate_bytes =
+            c->store.preallocate_bytes > 0 ? (uint64_t)c->store.preallocate_bytes : 0,
+        .size_limit_bytes =
+            c->store.txnlog_size_limit_bytes > 0 ? (uint64_t)c->store.txnlog_size_limit_bytes : 0,
+        .force_sync = c->store.force_sync,
+    };
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/snapshot_thread.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/logging.h"
+#include "base/memory.h"
+#include "os/clock.h"
+#include "pawl/error.h"
+#include "store/purge.h"
+#include "store/recovery.h"
+#include "store/snapshot_walk.h"
+
+enum job_kind { JOB_BEGIN, JOB_CHUNK, JOB_FINISH, JOB_PURGE };
+
+struct job {
+    struct list link;
+    enum job_kind kind;
+    int64_t zxid;
+    uint64_t digest;
+    struct snapshot_chunk *chunk;
+};
+
+struct snapshot_thread {
+    struct snapshot_thread_options options;
+    struct snapshot_file *file; /* the thread's alone, like the next two */
+    int64_t zxid;
+    int64_t began_ms;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t changed;
+    struct list jobs;
+    size_t backlog;
+    bool stopping;
+    struct snapshot_progress progress;
+};
+
+static void push(struct snapshot_thread *t, struct job job)
+{
+    struct job *copy = must_alloc(sizeof(*copy));
+
+    *copy = job;
+    pthread_mutex_lock(&t->lock);
+    list_push_back(&t->jobs, &copy->link);
+    t->backlog += job.chunk == NULL ? 0 : job.chunk->len;
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void snapshot_thread_begin(struct snapshot_thread *t, int64_t zxid)
+{
+    push(t, (struct job){.kind = JOB_BEGIN, .zxid = zxid});
+}
+
+void snapshot_thread_write(struct snapshot_thread *t, struct list *chunks)
+{
+    struct list *item;
+
+    while ((item = list_pop_front(chunks)) != NULL) {
+        push(t, (struct job){.kind = JOB_CHUNK,
+                             .chunk = container_of(item, struct snapshot_chunk, link)});
+    }
+}
+
+void snapshot_thread_finish(struct snapshot_thread *t, uint64_t digest)
+{
+    push(t, (struct job){.kind = JOB_FINISH, .digest = digest});
+}
+
+void snapshot_thread_purge(struct snapshot_thread *t)
+{
+    push(t, (struct job){.kind = JOB_PURGE});
+}
+
+static void report(struct snapshot_thread *t, int rc)
+{
+    pthread_mutex_lock(&t->lock);
+    t->progress.n_finished++;
+    t->progress.took_ms = clock_monotonic_ms() - t->began_ms;
+    t->progress.err = rc;
+    if (rc != PAWL_OK) {
+        snprintf(t->progress.error, sizeof(t->progress.error), "%s",
+                 disk_last_error(t->options.snapshot_disk));
+    }
+    pthread_mutex_unlock(&t->lock);
+    t->options.wake(t->options.arg);
+}
+
+static void give_up(struct snapshot_thread *t, int rc)
+{
+    snapshot_file_abort(t->file);
+    t->file = NULL;
+    report(t, rc);
+}
+
+static void begin(struct snapshot_thread *t, int64_t zxid)
+{
+    int rc;
+
+    ASSERT(t->file == NULL);
+    t->began_ms = clock_monotonic_ms();
+    t->zxid = zxid;
+    log_info("Snapshotting: 0x%" PRIx64 " to %s/snapshot.%" PRIx64, (uint64_t)zxid, STORE_FOLDER,
+             (uint64_t)zxid);
+    rc = snapshot_file_begin(t->options.snapshot_disk, &t->options.file, zxid, &t->file);
+    if (rc != PAWL_OK) {
+        t->file = NULL;
+        report(t, rc);
+    }
+}
+
+static void finish(struct snapshot_thread *t, uint64_t digest)
+{
+    int rc;
+
+    if (t->file == NULL) { /* failed earlier, and said so */
+        return;
+    }
+    rc = snapshot_file_finish(t->file, digest);
+    t->file = NULL;
+    if (rc == PAWL_OK) {
+        log_info("Snapshot taken in %" PRId64 " ms", clock_monotonic_ms() - t->began_ms);
+    }
+    report(t, rc);
+}
+
+static void purge(struct snapshot_thread *t)
+{
+    struct purge_report r = {0};
+    int rc;
+
+    log_info("Purge task started.");
+    rc = purge_run(t->options.snapshot_disk, t->options.log_disk, STORE_FOLDER,
+                   t->options.purge_keep, &r);
+    if (rc != PAWL_OK) {
+        log_warn("Purge task failed: %s", disk_last_error(t->options.snapshot_disk));
+        return;
+    }
+    log_info("Purge task completed. Removed %zu snapshots and %zu logs.", r.snapshots, r.logs);
+}
+
+static void do_job(struct snapshot_thread *t, const struct job *job)
+{
+    int rc;
+
+    switch (job->kind) {
+    case JOB_BEGIN:
+        begin(t, job->zxid);
+        break;
+    case JOB_CHUNK:
+        if (t->file != NULL) {
+            rc = snapshot_file_write(t->file, job->chunk->data, job->chunk->len);
+            if (rc != PAWL_OK) {
+                give_up(t, rc);
+            }
+        }
+        break;
+    case JOB_FINISH:
+        finish(t, job->digest);
+        break;
+    case JOB_PURGE:
+        purge(t);
+        break;
+    }
+}
+
+static struct job *next_job(struct snapshot_thread *t)
+{
+    struct list *item;
+
+    pthread_mutex_lock(&t->lock);
+    while (list_empty(&t->jobs) && !t->stopping) {
+        pthread_cond_wait(&t->changed, &t->lock);
+    }
+    item = t->stopping ? NULL : list_pop_front(&t->jobs);
+    pthread_mutex_unlock(&t->lock);
+    return item == NULL ? NULL : container_of(item, struct job, link);
+}
+
+static void free_job(struct snapshot_thread *t, struct job *job)
+{
+    if (job->chunk != NULL) {
+        pthread_mutex_lock(&t->lock);
+        t->backlog -= job->chunk->len;
+        pthread_mutex_unlock(&t->lock);
+        snapshot_chunk_free(job->chunk);
+    }
+    free(job);
+}
+
+static void *run(void *arg)
+{
+    struct snapshot_thread *t = arg;
+    struct job *job;
+
+    while ((job = next_job(t)) != NULL) {
+        do_job(t, job);
+        free_job(t, job);
+    }
+    return NULL;
+}
+
+struct snapshot_thread *snapshot_thread_start(const struct snapshot_thread_options *options)
+{
+    struct snapshot_thread *t = must_zalloc(sizeof(*t));
+
+    t->options = *options;
+    list_init(&t->jobs);
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->changed, NULL);
+    ASSERT(pthread_create(&t->thread, NULL, run, t) == 0);
+    return t;
+}
+
+size_t snapshot_thread_backlog(struct snapshot_thread *t)
+{
+    size_t backlog;
+
+    pthread_mutex_lock(&t->lock);
+    backlog = t->backlog;
+    pthread_mutex_unlock(&t->lock);
+    return backlog;
+}
+
+void snapshot_thread_progress(struct snapshot_thread *t, struct snapshot_progress *out)
+{
+    pthread_mutex_lock(&t->lock);
+    *out = t->progress;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void snapshot_thread_stop(struct snapshot_thread *t)
+{
+    struct list *item;
+
+    if (t == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&t->lock);
+    t->stopping = true;
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+    pthread_join(t->thread, NULL);
+    while ((item = list_pop_front(&t->jobs)) != NULL) {
+        free_job(t, container_of(item, struct job, link));
+    }
+    snapshot_file_abort(t->file);
+    pthread_mutex_destroy(&t->lock);
+    pthread_cond_destroy(&t->changed);
+    free(t);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* snapshot_thread.h - the thread that writes snapshots and purges old files. */
+#ifndef PAWL_DAEMON_SNAPSHOT_THREAD_H
+#define PAWL_DAEMON_SNAPSHOT_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "store/snapshot_write.h"
+
+struct snapshot_thread;
+
+struct snapshot_thread_options {
+    struct disk *snapshot_disk;
+    struct disk *log_disk;
+    struct snapshot_file_options file;
+    size_t purge_keep;
+    /* Called from the thread when a snapshot has been finished or has failed. */
+    void (*wake)(void *arg);
+    void *arg;
+};
+
+struct snapshot_progress {
+    uint64_t n_finished; /* grows by one with each snapshot */
+    int64_t took_ms;     /* the last one */
+    int err;             /* PAWL_OK, or a snapshot could not be written */
+    char error[512];
+};
+
+struct snapshot_thread *snapshot_thread_start(const struct snapshot_thread_options *options);
+
+void snapshot_thread_begin(struct snapshot_thread *t, int64_t zxid);
+/* Takes all struct snapshot_chunk of `chunks`. */
+void snapshot_thread_write(struct snapshot_thread *t, struct list *chunks);
+void snapshot_thread_finish(struct snapshot_thread *t, uint64_t digest);
+void snapshot_thread_purge(struct snapshot_thread *t);
+
+/* Bytes handed over and not yet written: above some number the walk should wait. */
+size_t snapshot_thread_backlog(struct snapshot_thread *t);
+void snapshot_thread_progress(struct snapshot_thread *t, struct snapshot_progress *out);
+
+/* Gives up a snapshot that is not finished. NULL is allowed. */
+void snapshot_thread_stop(struct snapshot_thread *t);
+
+#endif

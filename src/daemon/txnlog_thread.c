@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/txnlog_thread.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/logging.h"
+#include "base/memory.h"
+#include "os/clock.h"
+#include "pawl/error.h"
+
+struct txnlog_thread {
+    struct txnlog_thread_options options;
+    struct txnlog *log; /* the thread's alone */
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t changed;
+    struct txn_batch waiting;
+    bool sleeping;
+    bool stopping;
+    struct txnlog_progress progress;
+};
+
+static int write_blocks(struct txnlog_thread *t, struct txn_batch *batch)
+{
+    struct list *item;
+
+    list_for_each (item, &batch->blocks) {
+        struct txn_block *b = container_of(item, struct txn_block, link);
+        int rc;
+
+        if (b->roll_before) {
+            txnlog_roll(t->log);
+        }
+        rc = txnlog_append(t->log, b->data, b->len, b->first_zxid);
+        if (rc != PAWL_OK) {
+            return rc;
+        }
+    }
+    return txnlog_sync(t->log);
+}
+
+static void warn_if_slow(struct txnlog_thread *t, int64_t took_ms, int64_t log_bytes)
+{
+    if (took_ms > t->options.fsync_warning_ms) {
+        log_limited(LOG_WARN,
+                    "fsync-ing the write ahead log in the log thread took %" PRId64
+                    "ms which will adversely effect operation latency. File size is %" PRId64
+                    " bytes. See the ZooKeeper troubleshooting guide",
+                    took_ms, log_bytes);
+    }
+}
+
+static void report(struct txnlog_thread *t, int rc, int64_t zxid, int64_t took_ms)
+{
+    int64_t log_bytes = (int64_t)txnlog_size(t->log);
+
+    pthread_mutex_lock(&t->lock);
+    if (rc == PAWL_OK) {
+        t->progress.durable_zxid = zxid;
+        t->progress.log_bytes = log_bytes;
+        t->progress.n_syncs++;
+        t->progress.sync_ms_last = took_ms;
+        t->progress.sync_ms_total += took_ms;
+        if (took_ms > t->progress.sync_ms_max) {
+            t->progress.sync_ms_max = took_ms;
+        }
+    } else {
+        t->progress.err = rc;
+        snprintf(t->progress.error, sizeof(t->progress.error), "%s",
+                 disk_last_error(t->options.disk));
+    }
+    pthread_mutex_unlock(&t->lock);
+    t->options.wake(t->options.arg);
+    warn_if_slow(t, took_ms, log_bytes);
+}
+
+/* Waits for work. False: stopping, and there is none. */
+static bool take(struct txnlog_thread *t, struct txn_batch *batch)
+{
+    bool any;
+
+    pthread_mutex_lock(&t->lock);
+    while (txn_batch_empty(&t->waiting) && !t->stopping) {
+        t->sleeping = true;
+        pthread_cond_wait(&t->changed, &t->lock);
+    }
+    t->sleeping = false;
+    any = !txn_batch_empty(&t->waiting);
+    txn_batch_move(batch, &t->waiting);
+    pthread_mutex_unlock(&t->lock);
+    return any;
+}
+
+static void *run(void *arg)
+{
+    struct txnlog_thread *t = arg;
+    struct txn_batch batch;
+    int rc = PAWL_OK;
+
+    txn_batch_init(&batch);
+    while (rc == PAWL_OK && take(t, &batch)) {
+        int64_t zxid = container_of(batch.blocks.prev, struct txn_block, link)->last_zxid;
+        int64_t began_us = clock_monotonic_us();
+
+        rc = write_blocks(t, &batch);
+        txn_batch_fini(&batch);
+        txn_batch_init(&batch);
+        report(t, rc, zxid, (clock_monotonic_us() - began_us) / 1000);
+    }
+    return NULL;
+}
+
+int txnlog_thread_start(const struct txnlog_thread_options *options, struct txnlog_thread **out)
+{
+    struct txnlog_thread *t = must_zalloc(sizeof(*t));
+    int rc = txnlog_open(options->disk, &options->log, &t->log);
+
+    if (rc != PAWL_OK) {
+        free(t);
+        return rc;
+    }
+    t->options = *options;
+    txn_batch_init(&t->waiting);
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->changed, NULL);
+    ASSERT(pthread_create(&t->thread, NULL, run, t) == 0);
+    *out = t;
+    return PAWL_OK;
+}
+
+void txnlog_thread_append(struct txnlog_thread *t, struct txn_batch *batch)
+{
+    bool wake;
+
+    pthread_mutex_lock(&t->lock);
+    txn_batch_move(&t->waiting, batch);
+    wake = t->sleeping;
+    t->sleeping = false;
+    pthread_mutex_unlock(&t->lock);
+    if (wake) {
+        pthread_cond_signal(&t->changed);
+    }
+}
+
+void txnlog_thread_progress(struct txnlog_thread *t, struct txnlog_progress *out)
+{
+    pthread_mutex_lock(&t->lock);
+    *out = t->progress;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void txnlog_thread_stop(struct txnlog_thread *t)
+{
+    if (t == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&t->lock);
+    t->stopping = true;
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+    pthread_join(t->thread, NULL);
+    txnlog_close(t->log);
+    txn_batch_fini(&t->waiting);
+    pthread_mutex_destroy(&t->lock);
+    pthread_cond_destroy(&t->changed);
+    free(t);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* member.h - one server, whole, without I/O: a step takes an input and leaves effects.
+ *
+ *     prepare -> propose -> append -> durable -> commit -> apply
+ *
+ * An answer to a write means: on disk. There is no effect "send this after that is on disk": the
+ * member asks for the append, is later told DURABLE, and only then applies and answers. The daemon
+ * and the simulator are two ways to carry effects out. Inside there is no clock, file, socket,
+ * thread or rand(). */
+#ifndef PAWL_MEMBER_MEMBER_H
+#define PAWL_MEMBER_MEMBER_H
+
+#include "server/server.h"
+#include "store/txn_batch.h"
+
+struct member;
+struct snapshot_chunk;
+
+struct member_options {
+    struct server_options server;
+    int64_t snap_count;      /* a snapshot after about this many transactions; 0: never */
+    int64_t snap_size_bytes; /* or after so many bytes of log; 0: never */
+    uint64_t seed;
+    void (*facts)(void *arg, struct server_facts *out);
+    void *facts_arg;
+};
+
+enum member_input_kind {
+    MEMBER_CONNECT,          /* peer: somebody has connected; effects->connected answers */
+    MEMBER_BYTES,            /* connection, bytes: received */
+    MEMBER_SENT,             /* connection: out_at has moved */
+    MEMBER_DISCONNECT,       /* connection: gone, and freed by this step */
+    MEMBER_DURABLE,          /* zxid, log_bytes: the log is on disk up to here */
+    MEMBER_TICK,             /* time has passed */
+    MEMBER_SNAPSHOT,         /* take a snapshot now, if none is being taken */
+    MEMBER_SNAPSHOT_SLICE,   /* go on with it; effects->chunks grows */
+    MEMBER_SNAPSHOT_WRITTEN, /* took_ms: the file is in place */
+};
+
+struct member_input {
+    enum member_input_kind kind;
+    struct connection *connection;
+    const struct peer *peer;
+    struct bytes bytes;
+    int64_t zxid;
+    int64_t log_bytes; /* of log files since the last roll */
+    int64_t took_ms;
+};
+
+/* The caller carries these out and leaves them empty. */
+struct member_effects {
+    struct connection *connected;
+    struct txn_batch append; /* write and sync, then tell MEMBER_DURABLE */
+    struct list chunks;      /* struct snapshot_chunk, in order, for the snapshot's file */
+    bool snapshot_begun;     /* the file of snapshot_zxid is to be opened before the chunks */
+    bool snapshot_complete;  /* and finished behind them, with snapshot_digest */
+    int64_t snapshot_zxid;
+    uint64_t snapshot_digest;
+};
+
+void member_effects_init(struct member_effects *e);
+void member_effects_fini(struct member_effects *e);
+
+/* Takes over `tree`, recovered up to `zxid`, and drops the ephemerals of dead sessions in it. */
+struct member *member_new(const struct member_options *options, struct tree *tree, int64_t zxid,
+                          int64_t now_us, int64_t wall_ms);
+void member_free(struct member *m);
+
+void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct member_input *in,
+                 struct member_effects *out);
+
+/* Connections with something to send or to close; taken off the list one by one. */
+struct connection *member_next_touched(struct member *m);
+
+/* Whether MEMBER_SNAPSHOT_SLICE has anything to do. */
+bool member_is_snapshotting(const struct member *m);
+
+/* For statistics and tests; read only. */
+struct server *member_server(struct member *m);
+
+#endif

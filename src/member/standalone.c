@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* standalone.c - a member that is an ensemble of one: what is durable here is committed. */
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/logging.h"
+#include "base/memory.h"
+#include "member/member.h"
+#include "store/quota.h"
+#include "store/snapshot_walk.h"
+
+enum { SLICE_NODES = 500 };
+
+struct member {
+    struct server_host host; /* first: the server knows us by it */
+    struct member_options options;
+    struct server *server;
+    struct member_effects *effects; /* of the step that is running */
+    struct prng prng;
+
+    bool roll_next;       /* the next transaction begins a new log file */
+    int64_t n_logged;     /* since the last snapshot was triggered */
+    int64_t snap_at;      /* trigger when n_logged passes this */
+    int64_t snap_size_at; /* or the log this */
+
+    struct snapshot_walk *walk; /* NULL: no snapshot is being taken */
+    bool writing_snapshot;      /* its file is not finished yet */
+};
+
+void member_effects_init(struct member_effects *e)
+{
+    *e = (struct member_effects){0};
+    txn_batch_init(&e->append);
+    list_init(&e->chunks);
+}
+
+void member_effects_fini(struct member_effects *e)
+{
+    struct list *item;
+
+    txn_batch_fini(&e->append);
+    while ((item = list_pop_front(&e->chunks)) != NULL) {
+        snapshot_chunk_free(container_of(item, struct snapshot_chunk, link));
+    }
+}
+
+/* ---- snapshots ---- */
+
+/* Not all servers of an ensemble shall do it at the same time: half the count, and a random part
+ * of the other half. */
+static void draw_snapshot_triggers(struct member *m)
+{
+    int64_t half = m->options.snap_count / 2;
+    int64_t half_size = m->options.snap_size_bytes / 2;
+
+    m->n_logged = 0;
+    m->snap_at = half + (int64_t)prng_below(&m->prng, (uint64_t)half);
+    m->snap_size_at = half_size + (int64_t)prng_below(&m->prng, (uint64_t)half_size);
+}
+
+static void begin_snapshot(struct member *m)
+{
+    if (m->walk != NULL || m->writing_snapshot) {
+        log_warn("Too busy to snap, skipping: the previous snapshot is still being written");
+        return;
+    }
+    m->walk = snapshot_walk_begin(m->server->tree, m->server->applied_zxid);
+    m->writing_snapshot = true;
+    m->effects->snapshot_begun = true;
+    m->effects->snapshot_zxid = m->server->applied_zxid;
+}
+
+static void trigger_snapshot(struct member *m)
+{
+    draw_snapshot_triggers(m);
+    m->roll_next = true;
+    begin_snapshot(m);
+}
+
+static void take_chunks(struct member *m)
+{
+    struct snapshot_chunk *chunk;
+
+    while ((chunk = snapshot_walk_take(m->walk)) != NULL) {
+        list_push_back(&m->effects->chunks, &chunk->link);
+    }
+}
+
+static void snapshot_slice(struct member *m)
+{
+    if (m->walk == NULL) {
+        return;
+    }
+    snapshot_walk_step(m->walk, SLICE_NODES);
+    take_chunks(m);
+    if (snapshot_walk_is_done(m->walk)) {
+        m->effects->snapshot_complete = true;
+        m->effects->snapshot_digest = snapshot_walk_digest(m->walk);
+        snapshot_walk_free(m->walk);
+        m->walk = NULL;
+    }
+}
+
+bool member_is_snapshotting(const struct member *m)
+{
+    return m->walk != NULL;
+}
+
+/* ---- writes ---- */
+
+static void propose(struct server_host *host, struct proposal *p, struct bytes payload)
+{
+    struct member *m = container_of(host, struct member, host);
+
+    p->payload = txn_batch_add(&m->effects->append, payload, p->zxid, m->roll_next, &p->block);
+    m->roll_next = false;
+    m->n_logged++;
+    if (m->options.snap_count > 0 && m->n_logged > m->snap_at) {
+        trigger_snapshot(m);
+    }
+}
+
+static void facts(struct server_host *host, struct server_facts *out)
+{
+    struct member *m = container_of(host, struct member, host);
+
+    *out = (struct server_facts){0};
+    if (m->options.facts != NULL) {
+        m->options.facts(m->options.facts_arg, out);
+    }
+}
+
+static void durable(struct member *m, const struct member_input *in)
+{
+    struct server *s = m->server;
+
+    ASSERT(in->zxid <= s->proposed_zxid);
+    while (!list_empty(&s->in_flight)) {
+        struct proposal *p = container_of(s->in_flight.next, struct proposal, link);
+
+        if (p->zxid > in->zxid) {
+            break;
+        }
+        server_commit(s, p);
+    }
+    server_resume(s);
+    if (m->options.snap_size_bytes > 0 && in->log_bytes > m->snap_size_at && !m->roll_next) {
+        trigger_snapshot(m);
+    }
+}
+
+/* ---- life ---- */
+
+struct member *member_new(const struct member_options *options, struct tree *tree, int64_t zxid,
+                          int64_t now_us, int64_t wall_ms)
+{
+    struct member *m = must_zalloc(sizeof(*m));
+    struct apply apply = {.tree = tree};
+    size_t dropped = apply_drop_dead_ephemerals(&apply, zxid);
+
+    if (dropped > 0) {
+        log_info("removed %zu ephemeral nodes whose sessions are gone", dropped);
+    }
+    m->options = *options;
+    m->host = (struct server_host){.propose = propose, .facts = facts};
+    prng_seed(&m->prng, options->seed);
+    draw_snapshot_triggers(m);
+    m->server =
+        server_new(&options->server, &m->host, tree, zxid, now_us, wall_ms, prng_next(&m->prng));
+    return m;
+}
+
+void member_free(struct member *m)
+{
+    if (m == NULL) {
+        return;
+    }
+    snapshot_walk_free(m->walk);
+    server_free(m->server);
+    free(m);
+}
+
+void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct member_input *in,
+                 struct member_effects *out)
+{
+    m->effects = out;
+    server_set_time(m->server, now_us, wall_ms);
+    switch (in->kind) {
+    case MEMBER_CONNECT:
+        out->connected = server_connect(m->server, in->peer);
+        break;
+    case MEMBER_BYTES:
+        server_receive(m->server, in->connection, in->bytes);
+        break;
+    case MEMBER_SENT:
+        server_sent(m->server, in->connection);
+        break;
+    case MEMBER_DISCONNECT:
+        server_disconnect(m->server, in->connection);
+        break;
+    case MEMBER_DURABLE:
+        durable(m, in);
+        break;
+    case MEMBER_TICK:
+        server_tick(m->server);
+        break;
+    case MEMBER_SNAPSHOT:
+        begin_snapshot(m);
+        break;
+    case MEMBER_SNAPSHOT_SLICE:
+        snapshot_slice(m);
+        break;
+    case MEMBER_SNAPSHOT_WRITTEN:
+        m->writing_snapshot = false;
+        break;
+    }
+    m->effects = NULL;
+}
+
+struct connection *member_next_touched(struct member *m)
+{
+    return server_next_touched(m->server);
+}
+
+struct server *member_server(struct member *m)
+{
+    return m->server;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "os/socket.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "pawl/error.h"
+
+static _Thread_local char last_error[256];
+
+const char *socket_last_error(void)
+{
+    return last_error;
+}
+
+static int fail(int code, const char *what, const char *where, int port, const char *why)
+{
+    snprintf(last_error, sizeof(last_error), "%s %s:%d: %s", what, where, port, why);
+    return code;
+}
+
+static int code_for(int error)
+{
+    return error == EADDRINUSE ? PAWL_ERR_BUSY
+           : error == EACCES   ? PAWL_ERR_PERMISSION
+                               : PAWL_ERR_ADDRESS;
+}
+
+static int bound_port_of(int fd)
+{
+    struct sockaddr_storage a;
+    socklen_t len = sizeof(a);
+
+    if (getsockname(fd, (struct sockaddr *)&a, &len) != 0) {
+        return -1;
+    }
+    if (a.ss_family == AF_INET6) {
+        return ntohs(((struct sockaddr_in6 *)&a)->sin6_port);
+    }
+    return ntohs(((struct sockaddr_in *)&a)->sin_port);
+}
+
+static int listen_on(const struct addrinfo *a, int backlog)
+{
+    int on = 1, off = 0, saved;
+    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0) {
+        return -1;
+    }
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (a->ai_family == AF_INET6) {
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    }
+    if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 &&
+        listen(fd, backlog > 0 ? backlog : SOMAXCONN) == 0) {
+        return fd;
+    }
+    saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
+static int resolve(const char *host, int port, struct addrinfo **out)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                             .ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    char service[16];
+
+    snprintf(service, sizeof(service), "%d", port);
+    return getaddrinfo(host, service, &hints, out);
+}
+
+/* Of all addresses the IPv6 wildcard serves both families; without IPv6 the other one is taken. */
+int socket_listen_tcp(const char *host, int port, int backlog, int *fd, int *bound_port)
+{
+    const char *where = host == NULL ? "*" : host;
+    struct addrinfo *list, *a;
+    int rc = resolve(host, port, &list);
+    int listener = -1, saved = 0;
+
+    if (rc != 0) {
+        return fail(PAWL_ERR_ADDRESS, "cannot resolve", where, port, gai_strerror(rc));
+    }
+    for (int pass = 0; pass < 2 && listener < 0; pass++) {
+        for (a = list; a != NULL && listener < 0; a = a->ai_next) {
+            if ((a->ai_family == AF_INET6) == (pass == 0)) {
+                listener = listen_on(a, backlog);
+                saved = errno;
+            }
+        }
+    }
+    freeaddrinfo(list);
+    if (listener < 0) {
+        return fail(code_for(saved), "cannot listen on", where, port, strerror(saved));
+    }
+    *fd = listener;
+    *bound_port = bound_port_of(listener);
+    return 0;
+}
+
+static bool somebody_listens(const struct sockaddr_un *a)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool yes = fd >= 0 && connect(fd, (const struct sockaddr *)a, sizeof(*a)) == 0;
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    return yes;
+}
+
+int socket_listen_unix(const char *path, int backlog, int *fd)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int listener, saved;
+
+    if (strlen(path) >= sizeof(a.sun_path)) {
+        return fail(PAWL_ERR_ADDRESS, "socket path too long", path, 0, "at most 107 bytes");
+    }
+    strcpy(a.sun_path, path);
+    if (somebody_listens(&a)) {
+        return fail(PAWL_ERR_BUSY, "cannot listen on", path, 0, "another process listens there");
+    }
+    listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    unlink(path);
+    if (listener >= 0 && bind(listener, (struct sockaddr *)&a, sizeof(a)) == 0 &&
+        listen(listener, backlog > 0 ? backlog : SOMAXCONN) == 0) {
+        *fd = listener;
+        return 0;
+    }
+    saved = errno;
+    if (listener >= 0) {
+        close(listener);
+    }
+    return fail(code_for(saved), "cannot listen on", path, 0, strerror(saved));
+}
+
+static void describe_v4(const uint8_t *b, struct socket_peer *peer)
+{
+    snprintf(peer->ip, sizeof(peer->ip), "%u.%u.%u.%u", b[0], b[1], b[2], b[3]);
+}
+
+static void describe_v6(const struct in6_addr *a, struct socket_peer *peer)
+{
+    const uint8_t *b = a->s6_addr;
+    size_t at = 0;
+
+    if (IN6_IS_ADDR_V4MAPPED(a)) {
+        describe_v4(b + 12, peer);
+        return;
+    }
+    for (int i = 0; i < 8; i++) {
+        at += (size_t)snprintf(peer->ip + at, sizeof(peer->ip) - at, "%s%x", i == 0 ? "" : ":",
+                               (unsigned)(b[2 * i] << 8 | b[2 * i + 1]));
+    }
+}
+
+static void describe(const struct sockaddr_storage *a, struct socket_peer *peer)
+{
+    *peer = (struct socket_peer){0};
+    if (a->ss_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)a;
+
+        describe_v4((const uint8_t *)&v4->sin_addr, peer);
+        peer->port = ntohs(v4->sin_port);
+    } else if (a->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)a;
+
+        describe_v6(&v6->sin6_addr, peer);
+        peer->port = ntohs(v6->sin6_port);
+    } else {
+        strcpy(peer->ip, "127.0.0.1");
+        peer->is_local = true;
+    }
+}
+
+int socket_accept(int listener, bool keepalive, struct socket_peer *peer, bool *out_of_files)
+{
+    struct sockaddr_storage a;
+    socklen_t len = sizeof(a);
+    int on = 1;
+    int fd;
+
+    memset(&a, 0, sizeof(a));
+    do {
+        fd = accept4(listener, (struct sockaddr *)&a, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    } while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+    *out_of_files = fd < 0 && (errno == EMFILE || errno == ENFILE);
+    if (fd < 0) {
+        return -1;
+    }
+    describe(&a, peer);
+    if (!peer->is_local) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        if (keepalive) {
+            setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+        }
+    }
+    return fd;
+}
+
+long socket_read(int fd, void *data, size_t len)
+{
+    ssize_t n;
+
+    do {
+        n = recv(fd, data, len, 0);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        return 0;
+    }
+    return n > 0 ? n : -1;
+}
+
+long socket_write(int fd, const void *data, size_t len)
+{
+    ssize_t n;
+
+    do {
+        n = send(fd, data, len, MSG_NOSIGNAL);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        return 0;
+    }
+    return n;
+}
+
+void socket_close_gently(int fd)
+{
+    char scratch[16384];
+
+    shutdown(fd, SHUT_WR);
+    for (int i = 0; i < 64 && recv(fd, scratch, sizeof(scratch), MSG_DONTWAIT) > 0; i++) {
+    }
+    close(fd);
+}
+
+void raise_file_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+void count_open_files(int64_t *n_open, int64_t *n_max)
+{
+    struct rlimit limit;
+    DIR *dir = opendir("/proc/self/fd");
+
+    *n_open = -1;
+    *n_max = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? (int64_t)limit.rlim_cur : -1;
+    if (dir != NULL) {
+        *n_open = -3; /* ".", ".." and the folder's own */
+        while (readdir(dir) != NULL) {
+            (*n_open)++;
+        }
+        closedir(dir);
+    }
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* socket.h - stream sockets, without blocking: listening, accepting, who is at the other end.
+ *
+ * Functions return a descriptor or 0, or a PAWL_ERR_...; socket_last_error() tells the calling
+ * thread why. */
+#ifndef PAWL_OS_SOCKET_H
+#define PAWL_OS_SOCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* `host` NULL: all addresses, IPv6 included. Port 0: any free one; `*bound_port` tells which. */
+int socket_listen_tcp(const char *host, int port, int backlog, int *fd, int *bound_port);
+
+/* A stale socket file nobody listens on is replaced; one in use is PAWL_ERR_BUSY. */
+int socket_listen_unix(const char *path, int backlog, int *fd);
+
+const char *socket_last_error(void);
+
+/* As Java writes them: IPv4 dotted (also when mapped into IPv6), IPv6 without compression. A Unix
+ * socket's peer counts as 127.0.0.1, port 0. */
+struct socket_peer {
+    char ip[48];
+    uint16_t port;
+    bool is_local;
+};
+
+/* The next connection, not blocking, or -1: there is none, or (`*out_of_files`) no descriptor for
+ * it. */
+int socket_accept(int listener, bool keepalive, struct socket_peer *peer, bool *out_of_files);
+
+/* Bytes moved; 0: would block; -1: the link is gone (for reading also: the other side closed). */
+long socket_read(int fd, void *data, size_t len);
+long socket_write(int fd, const void *data, size_t len);
+
+/* Closes so that what was written still reaches the other side: unread input would make the system
+ * reset the connection. */
+void socket_close_gently(int fd);
+
+/* As many descriptors as the system allows. */
+void raise_file_limit(void);
+void count_open_files(int64_t *n_open, int64_t *n_max);
+
+#endif

@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/auth.h"
+
+#include <ctype.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/logging.h"
+#include "base/memory.h"
+#include "pawl/error.h"
+#include "store/acl_table.h"
+
+/* ---- ids ---- */
+
+static bool has_id(const struct connection *c, const char *scheme, const char *id)
+{
+    struct list *item;
+
+    list_for_each (item, &c->auth_ids) {
+        const struct auth_id *a = container_of(item, struct auth_id, link);
+
+        if (strcmp(a->scheme, scheme) == 0 && strcmp(a->id, id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_id(struct connection *c, const char *scheme, const char *id)
+{
+    struct auth_id *a;
+
+    if (has_id(c, scheme, id)) {
+        return;
+    }
+    a = must_zalloc(sizeof(*a));
+    a->scheme = must_strdup(scheme);
+    a->id = must_strdup(id);
+    list_push_back(&c->auth_ids, &a->link);
+}
+
+void auth_init(struct connection *c)
+{
+    list_init(&c->auth_ids);
+    add_id(c, "ip", c->peer.ip);
+}
+
+void auth_fini(struct connection *c)
+{
+    struct list *item;
+
+    while ((item = list_pop_front(&c->auth_ids)) != NULL) {
+        struct auth_id *a = container_of(item, struct auth_id, link);
+
+        free(a->scheme);
+        free(a->id);
+        free(a);
+    }
+}
+
+/* ---- scheme ip: address or address/bits, compared after masking ---- */
+
+struct address {
+    uint8_t bytes[16];
+    int len; /* 4 or 16 */
+};
+
+static bool parse_v4(const char *text, struct address *out)
+{
+    unsigned part;
+    char *end;
+
+    for (int i = 0; i < 4; i++) {
+        if (!isdigit((unsigned char)*text)) {
+            return false;
+        }
+        part = (unsigned)strtoul(text, &end, 10);
+        if (part > 255 || end - text > 3 || *end != (i < 3 ? '.' : '\0')) {
+            return false;
+        }
+        out->bytes[i] = (uint8_t)part;
+        text = end + 1;
+    }
+    out->len = 4;
+    return true;
+}
+
+/* Up to eight groups of one to four hex digits, one "::" allowed. */
+static bool parse_v6(const char *text, struct address *out)
+{
+    uint16_t groups[8];
+    int n = 0, gap = -1;
+    char *end;
+
+    if (text[0] == ':' && text[1] == ':') {
+        gap = 0;
+        text += 2;
+    }
+    while (*text != '\0' && *text != '%') {
+        unsigned long group;
+
+        if (n == 8 || !isxdigit((unsigned char)*text)) {
+            return false;
+        }
+        group = strtoul(text, &end, 16);
+        if (end - text > 4) {
+            return false;
+        }
+        groups[n++] = (uint16_t)group;
+        text = end;
+        if (*text == ':' && text[1] == ':' && gap < 0) {
+            gap = n;
+            text += 2;
+        } else if (*text == ':') {
+            text++;
+            if (*text == '\0') {
+                return false;
+            }
+        } else if (*text != '\0' && *text != '%') {
+            return false;
+        }
+    }
+    if (gap < 0 ? n != 8 : n > 7) {
+        return false;
+    }
+    memset(out->bytes, 0, sizeof(out->bytes));
+    for (int i = 0; i < n; i++) {
+        int at = gap >= 0 && i >= gap ? 8 - n + i : i;
+
+        out->bytes[2 * at] = (uint8_t)(groups[i] >> 8);
+        out->bytes[2 * at + 1] = (uint8_t)groups[i];
+    }
+    out->len = 16;
+    return true;
+}
+
+static bool parse_address(const char *text, struct address *out)
+{
+    return strchr(text, ':') != NULL ? parse_v6(text, out) : parse_v4(text, out);
+}
+
+static bool parse_network(struct bytes text, struct address *out, int *bits)
+{
+    char copy[64];
+    char *slash, *end;
+    long n;
+
+    if (text.len == 0 || text.len >= sizeof(copy)) {
+        return false;
+    }
+    memcpy(copy, text.data, text.len);
+    copy[text.len] = '\0';
+    slash = strchr(copy, '/');
+    if (slash != NULL) {
+        *slash = '\0';
+    }
+    if (!parse_address(copy, out)) {
+        return false;
+    }
+    *bits = out->len * 8;
+    if (slash != NULL) {
+        n = strtol(slash + 1, &end, 10);
+        if (end == slash + 1 || *end != '\0' || n < 0 || n > *bits) {
+            return false;
+        }
+        *bits = (int)n;
+    }
+    return true;
+}
+
+static bool ip_is_valid(struct bytes id)
+{
+    struct address a;
+    int bits;
+
+    return parse_network(id, &a, &bits);
+}
+
+static bool ip_matches(const char *mine, struct bytes wanted)
+{
+    struct address a, net;
+    int bits;
+
+    if (!parse_network(wanted, &net, &bits) || !parse_address(mine, &a) || a.len != net.len) {
+        return false;
+    }
+    for (int i = 0; i < bits; i++) {
+        int mask = 0x80 >> i % 8;
+
+        if ((a.bytes[i / 8] & mask) != (net.bytes[i / 8] & mask)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- scheme digest: user:base64(hash(user:password)) ---- */
+
+/* Two parts separated by ':'; as in Java, empty parts at the end do not count. */
+static bool digest_is_valid(struct bytes id)
+{
+    size_t len = id.len;
+    size_t n_parts = 1;
+
+    while (len > 0 && id.data[len - 1] == ':') {
+        len--;
+    }
+    for (size_t i = 0; i < len; i++) {
+        n_parts += id.data[i] == ':' ? 1 : 0;
+    }
+    return len > 0 && n_parts == 2;
+}
+
+static bool digest_matches(const char *mine, struct bytes wanted)
+{
+    return bytes_equal_str(wanted, mine);
+}
+
+/* "user:hash"; the caller's to free. NULL when the algorithm is not known. */
+static char *digest_id(const char *algorithm, struct bytes auth)
+{
+    const EVP_MD *md = EVP_get_digestbyname(algorithm);
+    unsigned char hash[EVP_MAX_MD_SIZE];
+    unsigned char text[2 * EVP_MAX_MD_SIZE];
+    const uint8_t *colon = auth.len == 0 ? NULL : memchr(auth.data, ':', auth.len);
+    size_t user_len = colon == NULL ? auth.len : (size_t)(colon - auth.data);
+    unsigned hash_len = 0;
+    struct strbuf id;
+
+    if (md == NULL || EVP_Digest(auth.data, auth.len, hash, &hash_len, md, NULL) != 1) {
+        return NULL;
+    }
+    EVP_EncodeBlock(text, hash, (int)hash_len);
+    strbuf_init(&id, STRBUF_NO_LIMIT);
+    strbuf_append(&id, auth.data, user_len);
+    strbuf_append_str(&id, ":");
+    strbuf_append_str(&id, (const char *)text);
+    strbuf_cstr(&id);
+    return (char *)id.data;
+}
+
+static int add_digest(struct connection *c, const struct auth_options *o, struct bytes auth)
+{
+    char *id;
+
+    if (bytes_is_null(auth)) {
+        return PAWL_ERR_AUTH_FAILED;
+    }
+    id = digest_id(o->digest_algorithm, auth);
+    if (id == NULL) {
+        log_limited(LOG_ERROR, "digest algorithm %s is not available: authentication refused",
+                    o->digest_algorithm);
+        return PAWL_ERR_AUTH_FAILED;
+    }
+    if (o->super_digest != NULL && strcmp(id, o->super_digest) == 0) {
+        add_id(c, "super", "");
+        c->is_super = true;
+    }
+    add_id(c, "digest", id);
+    free(id);
+    return PAWL_OK;
+}
+
+/* ---- the table of schemes ---- */
+
+struct scheme {
+    const char *name;
+    bool authenticated; /* its ids stand for `auth` in an ACL */
+    bool (*is_valid)(struct bytes id);
+    bool (*matches)(const char *mine, struct bytes wanted);
+};
+
+static const struct scheme schemes[] = {
+    {"ip", false, ip_is_valid, ip_matches},
+    {"digest", true, digest_is_valid, digest_matches},
+};
+
+static const struct scheme *find_scheme(const struct auth_options *o, struct bytes name)
+{
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+        if (bytes_equal_str(name, schemes[i].name)) {
+            return strcmp(schemes[i].name, "digest") == 0 && !o->digest_enabled ? NULL
+                                                                                : &schemes[i];
+        }
+    }
+    return NULL;
+}
+
+bool auth_scheme_is_known(const char *scheme)
+{
+    const struct auth_options all = {.digest_enabled = true};
+
+    return find_scheme(&all, bytes_str(scheme)) != NULL;
+}
+
+int auth_add(struct connection *c, const struct auth_options *o, struct bytes scheme,
+             struct bytes auth)
+{
+    const struct scheme *s = find_scheme(o, scheme);
+
+    if (s == NULL) {
+        return PAWL_ERR_AUTH_FAILED;
+    }
+    if (strcmp(s->name, "digest") == 0) {
+        return add_digest(c, o, auth);
+    }
+    add_id(c, "ip", c->peer.ip);
+    return PAWL_OK;
+}
+
+static bool list_names(const char *comma_list, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const char *p = comma_list; *p != '\0';) {
+        const char *end = strchr(p, ',');
+        size_t n = end == NULL ? strlen(p) : (size_t)(end - p);
+
+        if (n == len && memcmp(p, name, len) == 0) {
+            return true;
+        }
+        p += end == NULL ? n : n + 1;
+    }
+    return false;
+}
+
+bool auth_is_sufficient(const struct connection *c, const struct auth_options *o)
+{
+    struct list *item;
+
+    if (o->enforced_schemes == NULL) {
+        return true;
+    }
+    list_for_each (item, &c->auth_ids) {
+        if (list_names(o->enforced_schemes, container_of(item, struct auth_id, link)->scheme)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- evaluation ---- */
+
+static bool entry_matches(const struct connection *c, const struct auth_options *o,
+                          const struct acl_entry *e)
+{
+    const struct scheme *s = find_scheme(o, e->scheme);
+    struct list *item;
+
+    if (s == NULL) {
+        return false;
+    }
+    list_for_each (item, &c->auth_ids) {
+        const struct auth_id *a = container_of(item, struct auth_id, link);
+
+        if (strcmp(a->scheme, s->name) == 0 && s->matches(a->id, e->id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool auth_allows(const struct connection *c, const struct auth_options *o,
+                 const struct acl_table *table, uint32_t acl, int32_t perms)
+{
+    struct jute_reader r;
+    int32_t count;
+
+    if ((acl_table_world_perms(table, acl) & perms) != 0 || c == NULL || o->skip_acl ||
+        c->is_super) {
+        return true;
+    }
+    r = jute_reader_of(acl_table_get(table, acl));
+    count = jute_read_count(&r);
+    if (count <= 0) {
+        return acl_table_known(table, acl);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        struct acl_entry e = acl_entry_read(&r);
+
+        if ((e.perms & perms) != 0 && entry_matches(c, o, &e)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- ACLs of requests ---- */
+
+static bool entries_equal(const struct acl_entry *a, const struct acl_entry *b)
+{
+    return a->perms == b->perms && bytes_equal(a->scheme, b->scheme) && bytes_equal(a->id, b->id);
+}
+
+static bool seen_before(const struct acl_list *acl, int32_t index, const struct acl_entry *e)
+{
+    struct jute_reader r = jute_reader_of(acl->elements);
+
+    for (int32_t i = 0; i < index; i++) {
+        struct acl_entry earlier = acl_entry_read(&r);
+
+        if (entries_equal(&earlier, e)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_like_before(const struct acl_list *acl, int32_t index, const struct acl_entry *e)
+{
+    struct jute_reader r = jute_reader_of(acl->elements);
+
+    for (int32_t i = 0; i < index; i++) {
+        struct acl_entry earlier = acl_entry_read(&r);
+
+        if (earlier.perms == e->perms && bytes_equal(earlier.scheme, e->scheme)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Java cannot compare a null id with an earlier one, and then gives the whole request up. */
+static bool all_comparable(const struct acl_list *acl)
+{
+    struct jute_reader r = jute_reader_of(acl->elements);
+
+    for (int32_t i = 0; i < acl->count; i++) {
+        struct acl_entry e = acl_entry_read(&r);
+
+        if (bytes_is_null(e.id) && has_like_before(acl, i, &e)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* One entry per authenticated id of the connection. Returns how many. */
+static int32_t expand_auth(const struct connection *c, const struct auth_options *o, int32_t perms,
+                           struct strbuf *out)
+{
+    struct list *item;
+    int32_t n = 0;
+
+    list_for_each (item, &c->auth_ids) {
+        const struct auth_id *a = container_of(item, struct auth_id, link);
+        const struct scheme *s = find_scheme(o, bytes_str(a->scheme));
+
+        if (s != NULL && s->authenticated) {
+            acl_entry_write(out,
+                            &(struct acl_entry){perms, bytes_str(a->scheme), bytes_str(a->id)});
+            n++;
+        }
+    }
+    return n;
+}
+
+/* How many entries `e` became; 0 when it is not valid. A null id where one is looked at is a
+ * request that cannot be decoded. */
+static int fix_entry(const struct connection *c, const struct auth_options *o,
+                     const struct acl_entry *e, struct strbuf *out, int32_t *n)
+{
+    const struct scheme *s;
+
+    if (bytes_is_null(e->scheme)) {
+        return PAWL_ERR_INVALID_ACL;
+    }
+    if (bytes_equal_str(e->scheme, "auth")) {
+        *n = c == NULL ? 0 : expand_auth(c, o, e->perms, out);
+        return *n > 0 ? PAWL_OK : PAWL_ERR_INVALID_ACL;
+    }
+    if (bytes_is_null(e->id)) {
+        return PAWL_ERR_MARSHALLING;
+    }
+    if (bytes_equal_str(e->scheme, "world") && bytes_equal_str(e->id, "anyone")) {
+        acl_entry_write(out, e);
+        *n = 1;
+        return PAWL_OK;
+    }
+    s = find_scheme(o, e->scheme);
+    if (s == NULL || !s->is_valid(e->id)) {
+        return PAWL_ERR_INVALID_ACL;
+    }
+    acl_entry_write(out, e);
+    *n = 1;
+    return PAWL_OK;
+}
+
+int auth_fix_acl(const struct connection *c, const struct auth_options *o,
+                 const struct acl_list *acl, struct strbuf *out)
+{
+    struct jute_reader r = jute_reader_of(acl->elements);
+    size_t start = out->len;
+    int32_t total = 0;
+
+    if (acl->count <= 0) {
+        return PAWL_ERR_INVALID_ACL;
+    }
+    if (!all_comparable(acl)) {
+        return PAWL_ERR_MARSHALLING;
+    }
+    jute_write_int(out, 0);
+    for (int32_t i = 0; i < acl->count; i++) {
+        struct acl_entry e = acl_entry_read(&r);
+        int32_t n = 0;
+        int rc;
+
+        if (seen_before(acl, i, &e)) {
+            continue;
+        }
+        rc = fix_entry(c, o, &e, out, &n);
+        if (rc != PAWL_OK) {
+            return rc;
+        }
+        total += n;
+    }
+    jute_patch_int(out, start, total);
+    return PAWL_OK;
+}
+
+/* ---- showing ---- */
+
+struct bytes auth_user(const struct auth_id *id)
+{
+    const char *colon;
+
+    if (strcmp(id->scheme, "digest") == 0) {
+        colon = strchr(id->id, ':');
+        return bytes_of(id->id, colon == NULL ? strlen(id->id) : (size_t)(colon - id->id));
+    }
+    return auth_scheme_is_known(id->scheme) ? bytes_str(id->id) : bytes_str("");
+}
+
+void auth_write_redacted(struct strbuf *out, const struct acl_entry *e)
+{
+    struct bytes id = e->id;
+    const uint8_t *colon;
+
+    if (bytes_equal_str(e->scheme, "digest") && id.len > 0 &&
+        (colon = memchr(id.data, ':', id.len)) != NULL) {
+        size_t user_len = (size_t)(colon - id.data);
+
+        jute_write_int(out, (int32_t)(user_len + 2));
+        strbuf_append(out, id.data, user_len);
+        strbuf_append_str(out, ":x");
+        return;
+    }
+    jute_write_buffer(out, id);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* auth.h - who a connection is, and what an ACL lets it do.
+ *
+ * Schemes: world, auth (in requests only), ip, digest, super. sasl and x509 have their place in the
+ * same table. */
+#ifndef PAWL_SERVER_AUTH_H
+#define PAWL_SERVER_AUTH_H
+
+#include "server/connection.h"
+#include "wire/records.h"
+
+struct acl_table;
+
+struct auth_options {
+    bool skip_acl;
+    bool digest_enabled;
+    const char *digest_algorithm; /* "SHA1" */
+    const char *super_digest;     /* "super:hash"; NULL: no super user */
+    const char *enforced_schemes; /* "digest,sasl": what a session must have; NULL: nothing */
+};
+
+/* The id that every connection begins with. */
+void auth_init(struct connection *c);
+void auth_fini(struct connection *c);
+
+/* An auth packet. PAWL_OK, or PAWL_ERR_AUTH_FAILED and the connection is to be closed. */
+int auth_add(struct connection *c, const struct auth_options *o, struct bytes scheme,
+             struct bytes auth);
+
+/* Whether the connection has shown one of the schemes that are insisted upon. */
+bool auth_is_sufficient(const struct connection *c, const struct auth_options *o);
+
+/* Whether list `acl` of the table gives any permission of `perms` to `c`; NULL is the server
+ * itself, which may do everything. */
+bool auth_allows(const struct connection *c, const struct auth_options *o,
+                 const struct acl_table *table, uint32_t acl, int32_t perms);
+
+/* The list of a create or setACL request as it will be stored: duplicates gone, `auth` replaced by
+ * the ids of the connection; appended to `out` with its count. PAWL_OK or PAWL_ERR_INVALID_ACL. */
+int auth_fix_acl(const struct connection *c, const struct auth_options *o,
+                 const struct acl_list *acl, struct strbuf *out);
+
+/* What whoAmI shows of an id: for digest the part before ':', nothing for a scheme unknown here. */
+struct bytes auth_user(const struct auth_id *id);
+
+/* A digest id with its hash replaced by "x"; others as they are. Appends an Id's string. */
+void auth_write_redacted(struct strbuf *out, const struct acl_entry *e);
+
+bool auth_scheme_is_known(const char *scheme);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/handshake.h"
+
+#include <inttypes.h>
+
+#include "base/assert.h"
+#include "base/logging.h"
+#include "server/pipeline.h"
+
+static void respond(struct server *s, struct connection *c, bool valid)
+{
+    struct connect_response r = {.has_read_only = c->has_read_only_byte};
+
+    if (valid) {
+        r.timeout_ms = c->timeout_ms;
+        r.session_id = c->session_id;
+        session_password(c->session_id, r.password);
+    }
+    connect_response_write(&c->out, &r);
+    s->stats.packets_sent++;
+    c->stats.sent++;
+    connection_touch(s, c);
+}
+
+static void attach(struct server *s, struct connection *c, struct session *session)
+{
+    session->connection = c;
+    c->session = session;
+    respond(s, c, true);
+    pipeline_session_ready(s, c);
+}
+
+static int32_t negotiate(const struct server *s, int32_t wanted_ms)
+{
+    int64_t t = wanted_ms;
+
+    t = t < s->options.min_session_timeout_ms ? s->options.min_session_timeout_ms : t;
+    t = t > s->options.max_session_timeout_ms ? s->options.max_session_timeout_ms : t;
+    return (int32_t)t;
+}
+
+static void create_session(struct server *s, struct connection *c)
+{
+    struct request q = {.type = OP_CREATE_SESSION, .timeout_ms = c->timeout_ms};
+
+    c->session_id = session_new_id(&s->sessions);
+    session_add(&s->sessions, c->session_id, c->timeout_ms, server_now_ms(s));
+    c->state = CONNECTION_JOINING;
+    server_submit(s, c, 0, &q, c->session_id);
+}
+
+void handshake_session_created(struct server *s, struct connection *c)
+{
+    struct session *session = session_find(&s->sessions, c->session_id);
+
+    if (session == NULL || session->closing) { /* it took longer than its timeout */
+        respond(s, c, false);
+        connection_close_after_flush(s, c);
+        return;
+    }
+    attach(s, c, session);
+}
+
+static void refuse_resume(struct server *s, struct connection *c, int64_t id)
+{
+    log_limited(LOG_INFO, "Invalid session 0x%" PRIx64 " for client /%s:%u, probably expired",
+                (uint64_t)id, c->peer.ip, c->peer.port);
+    respond(s, c, false);
+    connection_close_after_flush(s, c);
+}
+
+static void resume_session(struct server *s, struct connection *c, const struct connect_request *r)
+{
+    struct session *session = session_find(&s->sessions, r->session_id);
+
+    /* The password first: a stranger must not be able to cut off a live client. */
+    if (!session_password_matches(r->session_id, r->password) || session == NULL) {
+        refuse_resume(s, c, r->session_id);
+        return;
+    }
+    session->timeout_ms = c->timeout_ms;
+    if (!session_touch(&s->sessions, session, server_now_ms(s))) {
+        refuse_resume(s, c, r->session_id);
+        return;
+    }
+    if (session->connection != NULL) {
+        struct connection *older = session->connection;
+
+        older->session = NULL;
+        session->connection = NULL;
+        connection_close_after_flush(s, older);
+    }
+    c->session_id = r->session_id;
+    s->stats.connection_revalidate_count++;
+    attach(s, c, session);
+}
+
+void handshake_receive(struct server *s, struct connection *c, struct bytes frame)
+{
+    struct connect_request r;
+
+    s->stats.packets_received++;
+    c->stats.received++;
+    s->stats.connection_request_count++;
+    metrics_observe(&s->stats, SUMMARY_CONNECTION_TOKEN_DEFICIT,
+                    s->options.limits.throttle_tokens - s->throttle.tokens);
+    if (!connect_request_read(frame, &r)) {
+        log_limited(LOG_WARN, "a connect request from /%s:%u cannot be decoded; closed", c->peer.ip,
+                    c->peer.port);
+        connection_close_after_flush(s, c);
+        return;
+    }
+    if (!throttle_admit(&s->throttle, &s->options.limits, server_now_ms(s), r.session_id != 0,
+                        &s->prng)) {
+        s->stats.connection_rejected++;
+        connection_close_after_flush(s, c);
+        return;
+    }
+    if (r.last_zxid_seen > s->applied_zxid) {
+        log_limited(LOG_INFO,
+                    "Refusing session request for client /%s:%u as it has seen zxid 0x%" PRIx64
+                    " our last zxid is 0x%" PRIx64 " client must try another server",
+                    c->peer.ip, c->peer.port, (uint64_t)r.last_zxid_seen,
+                    (uint64_t)s->applied_zxid);
+        connection_close_after_flush(s, c);
+        return;
+    }
+    c->timeout_ms = negotiate(s, r.timeout_ms);
+    c->has_read_only_byte = r.has_read_only;
+    if (r.session_id == 0) {
+        create_session(s, c);
+    } else {
+        resume_session(s, c, &r);
+    }
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pending.h - the tree as it will be when everything in flight has been applied.
+ *
+ * A write is checked against this, so that pipelined writes see each other. A node that some
+ * transaction in flight changes has a record here; all others are as the tree has them. A record
+ * belongs to the last proposal that touched it and goes when that one is applied. */
+#ifndef PAWL_SERVER_PENDING_H
+#define PAWL_SERVER_PENDING_H
+
+#include "base/map.h"
+#include "server/proposal.h"
+#include "store/tree.h"
+
+struct pending_table {
+    struct tree *tree;
+    struct map records;
+    uint64_t digest; /* of the tree as it will be */
+    bool with_digest;
+    struct list undo; /* newest last; filled between multi_begin and keep or rollback */
+    uint64_t undo_digest;
+    bool in_multi;
+};
+
+/* What is known of one node. A copy: filled by pending_look(), changed, given to pending_set(). */
+struct node_view {
+    bool exists;
+    struct stat_persisted stat;
+    int32_t n_children;
+    uint32_t acl;
+    int64_t data_len;
+    uint32_t digest;
+    uint32_t digest_begun; /* over path and data; see node_digest_begin() */
+    bool has_digest_begun;
+};
+
+void pending_init(struct pending_table *t, struct tree *tree, bool with_digest);
+void pending_fini(struct pending_table *t);
+
+void pending_look(const struct pending_table *t, struct bytes path, struct node_view *out);
+
+/* From now on the node is like `view`, by `proposal`. `data`, if not NULL, is its new data. */
+void pending_set(struct pending_table *t, struct proposal *proposal, struct bytes path,
+                 struct node_view *view, const struct bytes *data);
+
+/* The proposal has been applied: what it touched last is in the tree now. */
+void pending_applied(struct pending_table *t, struct proposal *proposal);
+
+/* A multi: everything set between begin and rollback is taken back. */
+void pending_multi_begin(struct pending_table *t);
+void pending_multi_keep(struct pending_table *t);
+void pending_multi_rollback(struct pending_table *t);
+
+/* Ephemeral nodes of `session_id` that exist only here so far. */
+typedef void (*pending_path_fn)(struct bytes path, void *arg);
+void pending_each_ephemeral(const struct pending_table *t, int64_t session_id, pending_path_fn fn,
+                            void *arg);
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/pipeline.h"
+
+#include <inttypes.h>
+
+#include "base/assert.h"
+#include "base/logging.h"
+#include "pawl/error.h"
+#include "server/four_letter.h"
+#include "server/handshake.h"
+#include "server/read.h"
+#include "wire/utf8.h"
+
+/* c->parked is a queue of what waits on a connection, oldest first:
+ *
+ *   int length | bytes     a request frame, to be executed when it is at the head
+ *   int -1                 a write in flight
+ *
+ * It is empty, or its head is a write in flight. */
+enum { WRITE_MARK = -1 };
+
+static void park_mark(struct connection *c)
+{
+    jute_write_int(&c->parked, WRITE_MARK);
+    c->n_in_flight++;
+}
+
+static void park_frame(struct server *s, struct connection *c, struct bytes frame)
+{
+    jute_write_buffer(&c->parked, frame);
+    c->n_parked++;
+    s->n_outstanding++;
+}
+
+static bool nothing_waits(const struct connection *c)
+{
+    return c->parked_at == c->parked.len;
+}
+
+/* Large requests count until the connection has no write in flight. */
+static void settle_large(struct server *s, struct connection *c)
+{
+    if (c->n_in_flight == 0) {
+        s->large_bytes -= c->large_bytes;
+        c->large_bytes = 0;
+    }
+}
+
+/* ---- answering ---- */
+
+void pipeline_count_reply(struct server *s, struct connection *c, size_t bytes)
+{
+    metrics_response(&s->stats, (int64_t)bytes - 4);
+    c->stats.sent++;
+}
+
+void pipeline_count_latency(struct server *s, struct connection *c, const struct op *op,
+                            int32_t xid, int64_t latency_us)
+{
+    bool is_read = op == NULL || op->kind == OP_KIND_READ;
+    int64_t ms = latency_us / 1000;
+
+    if (is_read) {
+        metrics_observe(&s->stats, SUMMARY_READ_LATENCY, ms);
+    } else {
+        metrics_observe(&s->stats, SUMMARY_UPDATE_LATENCY, ms);
+    }
+    c->stats.last_op = op;
+    if (xid >= 0) {
+        c->stats.last_cxid = xid;
+    }
+    c->stats.last_zxid = s->applied_zxid;
+    c->stats.last_response_ms = server_now_ms(s);
+    c->stats.last_latency_ms = ms;
+    c->stats.total_latency_ms += ms;
+    if (c->stats.n_latencies++ == 0 || ms < c->stats.min_latency_ms) {
+        c->stats.min_latency_ms = ms;
+    }
+    if (ms > c->stats.max_latency_ms) {
+        c->stats.max_latency_ms = ms;
+    }
+}
+
+static void execute_now(struct server *s, struct connection *c, struct bytes frame)
+{
+    struct jute_reader r = jute_reader_of(frame);
+    int32_t xid = jute_read_int(&r);
+    int32_t type = jute_read_int(&r);
+    size_t before = c->out.len;
+
+    read_execute(s, c, xid, type, r);
+    pipeline_count_reply(s, c, c->out.len - before);
+    pipeline_count_latency(s, c, op_find(type), xid, 0);
+    connection_touch(s, c);
+}
+
+void pipeline_write_done(struct server *s, struct connection *c)
+{
+    struct jute_reader r =
+        jute_reader_of(bytes_of(c->parked.data + c->parked_at, c->parked.len - c->parked_at));
+    struct jute_reader frame = r;
+
+    ASSERT(jute_read_int(&r) == WRITE_MARK);
+    c->n_in_flight--;
+    settle_large(s, c);
+    for (frame = r; jute_left(&r) > 0 && c->state == CONNECTION_SERVING; frame = r) {
+        struct bytes b;
+
+        if (jute_read_int(&r) == WRITE_MARK) {
+            r = frame;
+            break;
+        }
+        r = frame;
+        b = jute_read_buffer(&r);
+        c->n_parked--;
+        s->n_outstanding--;
+        execute_now(s, c, b);
+    }
+    c->parked_at = (size_t)(r.at - c->parked.data);
+    if (nothing_waits(c)) {
+        strbuf_clear(&c->parked);
+        c->parked_at = 0;
+    } else if (c->parked_at > 65536 && c->parked_at > c->parked.len / 2) {
+        memmove(c->parked.data, c->parked.data + c->parked_at, c->parked.len - c->parked_at);
+        c->parked.len -= c->parked_at;
+        c->parked_at = 0;
+    }
+}
+
+/* ---- requests ---- */
+
+static void reply_header_only(struct server *s, struct connection *c, int32_t xid, int err)
+{
+    size_t before = c->out.len;
+
+    reply_end(&c->out, reply_begin(&c->out, xid, 0, err));
+    pipeline_count_reply(s, c, c->out.len - before);
+    connection_touch(s, c);
+}
+
+/* auth and sasl are the connection's business: answered at once, whatever else is waiting. */
+static bool handle_link_op(struct server *s, struct connection *c, int32_t xid, const struct op *op,
+                           struct jute_reader r)
+{
+    struct request q;
+    size_t start;
+    int rc;
+
+    if (op->code == OP_SASL) { /* no SASL login here: a null token, and the connection stays */
+        if (!request_read(op, &r, &q) || bytes_is_null(q.data)) {
+            return false;
+        }
+        start = reply_begin(&c->out, xid, 0, PAWL_OK);
+        jute_write_buffer(&c->out, BYTES_NULL);
+        reply_end(&c->out, start);
+        connection_touch(s, c);
+        return true;
+    }
+    if (!request_read(op, &r, &q)) {
+        return false;
+    }
+    rc = auth_add(c, &s->options.auth, q.scheme, q.data);
+    reply_header_only(s, c, xid, rc);
+    if (rc != PAWL_OK) {
+        s->stats.auth_failed++;
+        connection_close_after_flush(s, c);
+    }
+    return true;
+}
+
+static void count_large(struct server *s, struct connection *c, size_t len)
+{
+    s->large_bytes += (int64_t)len;
+    c->large_bytes += (int64_t)len;
+}
+
+/* A request that waited too long in front of a stalled server is not executed. */
+static bool waited_too_long(const struct server *s, const struct connection *c, int32_t type)
+{
+    int64_t limit_ms = s->options.limits.throttled_op_ms;
+
+    return limit_ms > 0 && c->waiting_since_us != 0 && type != OP_PING &&
+           type != OP_CLOSE_SESSION && s->now_us - c->waiting_since_us > limit_ms * 1000;
+}
+
+static void handle_write(struct server *s, struct connection *c, int32_t xid, const struct op *op,
+                         struct bytes frame, struct jute_reader body)
+{
+    struct request q;
+
+    if (!request_read(op, &body, &q)) {
+        if (nothing_waits(c)) {
+            execute_now(s, c, frame);
+        } else {
+            park_frame(s, c, frame);
+        }
+        return;
+    }
+    q.path = utf8_repaired(q.path, &s->repaired);
+    park_mark(c);
+    server_submit(s, c, xid, &q, c->session_id);
+}
+
+/* False: the connection cannot go on. */
+static bool handle_request(struct server *s, struct connection *c, struct bytes frame)
+{
+    struct jute_reader r = jute_reader_of(frame);
+    int32_t xid = jute_read_int(&r);
+    int32_t type = jute_read_int(&r);
+    const struct op *op = op_find(type);
+
+    if (r.failed) {
+        return false;
+    }
+    s->stats.packets_received++;
+    c->stats.received++;
+    if (op != NULL) {
+        s->stats.ops[op_index(op)]++;
+        if (op->kind == OP_KIND_LINK) {
+            return handle_link_op(s, c, xid, op, r);
+        }
+    }
+    if (!auth_is_sufficient(c, &s->options.auth)) {
+        reply_header_only(s, c, xid, PAWL_ERR_SESSION_CLOSED_REQUIRE_AUTH);
+        connection_close_after_flush(s, c);
+        return true;
+    }
+    if (c->session == NULL || !session_touch(&s->sessions, c->session, server_now_ms(s))) {
+        return true; /* a closing session's requests are dropped without a word */
+    }
+    if (waited_too_long(s, c, type)) {
+        s->stats.throttled_ops++;
+        reply_header_only(s, c, xid, PAWL_ERR_THROTTLED_OP);
+        return true;
+    }
+    if (op != NULL && op->kind == OP_KIND_WRITE) {
+        handle_write(s, c, xid, op, frame, r);
+    } else if (nothing_waits(c)) {
+        execute_now(s, c, frame);
+    } else {
+        park_frame(s, c, frame);
+    }
+    return true;
+}
+
+/* ---- frames ---- */
+
+static bool must_wait(const struct server *s, const struct connection *c)
+{
+    const struct limit_options *o = &s->options.limits;
+    bool busy = c->n_in_flight + c->n_parked > 0;
+
+    if (c->state == CONNECTION_JOINING) {
+        return true;
+    }
+    return (busy && s->n_outstanding > o->outstanding_limit) ||
+           (busy && o->throttle_requests > 0 && s->n_outstanding >= o->throttle_requests) ||
+           (int64_t)(c->out.len - c->out_at) > o->output_pause_bytes;
+}
+
+static void refuse_frame(struct server *s, struct connection *c, int32_t len)
+{
+    log_limited(LOG_WARN,
+                "Len error. A message from /%s:%u with advertised length of %" PRId32
+                " is either a malformed message or too large to process (length is greater than "
+                "jute.maxbuffer=%" PRId64 "); the connection is closed",
+                c->peer.ip, c->peer.port, len, s->options.limits.max_buffer_bytes);
+    connection_close_after_flush(s, c);
+}
+
+static bool large_request_fits(struct server *s, struct connection *c, size_t len)
+{
+    const struct limit_options *o = &s->options.limits;
+
+    if (o->large_threshold < 0 || (int64_t)len <= o->large_threshold) {
+        return true;
+    }
+    if (s->large_bytes + (int64_t)len > o->large_max_bytes) {
+        s->stats.large_requests_rejected++;
+        log_limited(LOG_WARN,
+                    "large request of %zu bytes from /%s refused: %" PRId64
+                    " bytes of large requests are in flight",
+                    len, c->peer.ip, s->large_bytes);
+        return false;
+    }
+    count_large(s, c, len);
+    return true;
+}
+
+static void handle_frame(struct server *s, struct connection *c, struct bytes frame)
+{
+    s->stats.bytes_received_count += frame.len + 4;
+    if (!large_request_fits(s, c, frame.len)) {
+        connection_close_after_flush(s, c);
+        return;
+    }
+    if (c->state == CONNECTION_FRESH) {
+        handshake_receive(s, c, frame);
+    } else if (!handle_request(s, c, frame)) {
+        log_limited(LOG_WARN, "a request from /%s:%u cannot be decoded; the connection is closed",
+                    c->peer.ip, c->peer.port);
+        connection_close_after_flush(s, c);
+    }
+    settle_large(s, c);
+}
+
+/* How much of `bytes` was taken. */
+static size_t consume(struct server *s, struct connection *c, struct bytes bytes)
+{
+    size_t at = 0;
+
+    while (bytes.len - at >= 4 && c->state != CONNECTION_CLOSING) {
+        int32_t len = (int32_t)load_u32(bytes.data + at);
+
+        if (c->state == CONNECTION_FRESH && four_letter_is_known((uint32_t)len)) {
+            return at + four_letter_answer(s, c, bytes_of(bytes.data + at, bytes.len - at));
+        }
+        if (len < 0 || len > s->options.limits.max_buffer_bytes) {
+            refuse_frame(s, c, len);
+            break;
+        }
+        if (bytes.len - at - 4 < (size_t)len) {
+            break;
+        }
+        if (must_wait(s, c)) {
+            if (!c->paused) {
+                c->paused = true;
+                s->n_paused++;
+                s->stats.request_throttle_wait_count++;
+                connection_touch(s, c);
+            }
+            if (c->waiting_since_us == 0) {
+                c->waiting_since_us = s->now_us;
+            }
+            return at;
+        }
+        handle_frame(s, c, bytes_of(bytes.data + at + 4, (size_t)len));
+        at += 4 + (size_t)len;
+    }
+    if (c->paused) {
+        c->paused = false;
+        s->n_paused--;
+        connection_touch(s, c);
+    }
+    c->waiting_since_us = 0;
+    return c->state == CONNECTION_CLOSING ? bytes.len : at;
+}
+
+static void consume_buffered(struct server *s, struct connection *c)
+{
+    size_t taken = consume(s, c, strbuf_bytes(&c->in));
+
+    if (taken > 0) {
+        memmove(c->in.data, c->in.data + taken, c->in.len - taken);
+        c->in.len -= taken;
+    }
+    if (c->in.len == 0) {
+        strbuf_trim(&c->in, 0);
+    }
+}
+
+void pipeline_receive(struct server *s, struct connection *c, struct bytes bytes)
+{
+    size_t taken;
+
+    if (c->state == CONNECTION_CLOSING) {
+        return;
+    }
+    if (c->in.len > 0) {
+        strbuf_append_bytes(&c->in, bytes);
+        consume_buffered(s, c);
+        return;
+    }
+    taken = consume(s, c, bytes);
+    strbuf_append(&c->in, bytes.data + taken, bytes.len - taken);
+}
+
+void pipeline_resume(struct server *s, struct connection *c)
+{
+    if (c->paused && !must_wait(s, c)) {
+        consume_buffered(s, c);
+    }
+}
+
+void pipeline_session_ready(struct server *s, struct connection *c)
+{
+    c->state = CONNECTION_SERVING;
+    connection_touch(s, c);
+    if (c->in.len > 0) {
+        consume_buffered(s, c);
+    }
+}

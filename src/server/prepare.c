@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/prepare.h"
+
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "pawl/error.h"
+#include "server/namespaces.h"
+#include "store/acl_table.h"
+#include "store/quota.h"
+#include "wire/path.h"
+
+void prepare_init(struct prepare *p, struct tree *tree)
+{
+    p->tree = tree;
+    strbuf_init(&p->path, STRBUF_NO_LIMIT);
+    strbuf_init(&p->acl, STRBUF_NO_LIMIT);
+}
+
+void prepare_fini(struct prepare *p)
+{
+    pending_fini(&p->pending);
+    strbuf_fini(&p->path);
+    strbuf_fini(&p->acl);
+}
+
+static int check_quota(struct prepare *p, struct bytes path, int64_t bytes, int64_t count)
+{
+    int rc = quota_check(p->quota, path, bytes, count);
+
+    if (rc == PAWL_ERR_QUOTA_EXCEEDED && p->namespaces != NULL) {
+        namespaces_over_quota(p->namespaces, path);
+    }
+    return rc;
+}
+
+static bool allowed(const struct prepare *p, const struct proposal *who, uint32_t acl, int32_t perm)
+{
+    return auth_allows(who->connection, p->auth, tree_acls(p->tree), acl, perm);
+}
+
+static int32_t next_version(int32_t version)
+{
+    return (int32_t)((uint32_t)version + 1);
+}
+
+/* ---- create ---- */
+
+static bool is_sequential(int32_t flags)
+{
+    return flags == CREATE_SEQUENTIAL || flags == CREATE_EPHEMERAL_SEQUENTIAL ||
+           flags == CREATE_TTL_SEQUENTIAL;
+}
+
+static bool is_ttl(int32_t flags)
+{
+    return flags == CREATE_TTL_FLAG || flags == CREATE_TTL_SEQUENTIAL;
+}
+
+static int check_create_mode(const struct prepare *p, const struct request *q)
+{
+    if (q->flags < CREATE_PERSISTENT || q->flags > CREATE_TTL_SEQUENTIAL) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    if (is_ttl(q->flags) && !p->extended_types) {
+        return PAWL_ERR_UNIMPLEMENTED;
+    }
+    if (is_ttl(q->flags) ? q->ttl_ms < 1 || q->ttl_ms > TTL_MAX_MS : q->ttl_ms >= 0) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    /* Java logs a createTTL with other flags and dies when it applies it. */
+    if (q->type == OP_CREATE_TTL && !is_ttl(q->flags)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    return PAWL_OK;
+}
+
+/* The test of create and delete. A path that is null cannot be looked at at all. */
+static int check_weakly(struct bytes path)
+{
+    if (bytes_is_null(path)) {
+        return PAWL_ERR_MARSHALLING;
+    }
+    return path_has_slash_no_nul(path) ? PAWL_OK : PAWL_ERR_BAD_ARGUMENTS;
+}
+
+static int fix_acl(struct prepare *p, const struct proposal *who, const struct request *q)
+{
+    strbuf_clear(&p->acl);
+    return auth_fix_acl(who->connection, p->auth, &q->acl, &p->acl);
+}
+
+static struct acl_list fixed_acl(const struct prepare *p)
+{
+    struct jute_reader r = jute_reader_of(strbuf_bytes(&p->acl));
+
+    return acl_list_read(&r);
+}
+
+static struct bytes final_path(struct prepare *p, const struct request *q,
+                               const struct node_view *parent)
+{
+    if (!is_sequential(q->flags)) {
+        return q->path;
+    }
+    strbuf_clear(&p->path);
+    strbuf_append_bytes(&p->path, q->path);
+    strbuf_printf(&p->path, "%010d", parent->stat.cversion);
+    return strbuf_bytes(&p->path);
+}
+
+static int64_t new_owner(const struct proposal *who, const struct request *q)
+{
+    if (q->type == OP_CREATE_CONTAINER) {
+        return OWNER_CONTAINER;
+    }
+    if (q->type == OP_CREATE_TTL) {
+        return OWNER_TTL_MARK | q->ttl_ms;
+    }
+    return q->flags == CREATE_EPHEMERAL || q->flags == CREATE_EPHEMERAL_SEQUENTIAL ? who->session_id
+                                                                                   : 0;
+}
+
+/* The child and its parent as they will be. */
+static void create_pending(struct prepare *p, struct proposal *who, const struct txn_op *op,
+                           int64_t owner, int64_t wall_ms, struct node_view *parent)
+{
+    struct node_view child = {
+        .exists = true,
+        .stat = {.czxid = who->zxid,
+                 .mzxid = who->zxid,
+                 .pzxid = who->zxid,
+                 .ctime = wall_ms,
+                 .mtime = wall_ms,
+                 .ephemeral_owner = owner},
+        .data_len = (int64_t)op->data.len,
+        .acl = acl_table_take(tree_acls(p->tree), strbuf_bytes(&p->acl)),
+    };
+
+    parent->n_children++;
+    if (op->parent_cversion > parent->stat.cversion) {
+        parent->stat.cversion = op->parent_cversion;
+        parent->stat.pzxid = who->zxid;
+    }
+    pending_set(&p->pending, who, path_parent(op->path), parent, NULL);
+    pending_set(&p->pending, who, op->path, &child, &op->data);
+    acl_table_release(tree_acls(p->tree), child.acl);
+}
+
+static int prepare_create(struct prepare *p, struct proposal *who, const struct request *q,
+                          int64_t wall_ms, struct txn_op *op)
+{
+    struct node_view parent, child;
+    int64_t owner = new_owner(who, q);
+    int rc = check_create_mode(p, q);
+
+    if (rc == PAWL_OK) {
+        rc = check_weakly(q->path);
+    }
+    if (rc == PAWL_OK) {
+        rc = fix_acl(p, who, q);
+    }
+    if (rc != PAWL_OK) {
+        return rc;
+    }
+    pending_look(&p->pending, path_parent(q->path), &parent);
+    if (!parent.exists) {
+        return PAWL_ERR_NO_NODE;
+    }
+    if (!allowed(p, who, parent.acl, PERM_CREATE)) {
+        return PAWL_ERR_NO_AUTH;
+    }
+    op->path = final_path(p, q, &parent);
+    if (!path_is_valid(op->path)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    pending_look(&p->pending, op->path, &child);
+    if (child.exists) {
+        return PAWL_ERR_NODE_EXISTS;
+    }
+    if (tree_owner_kind(p->tree, parent.stat.ephemeral_owner) == OWNER_SESSION) {
+        return PAWL_ERR_NO_CHILDREN_FOR_EPHEMERALS;
+    }
+    if (p->enforce_quota) {
+        rc = check_quota(p, op->path, (int64_t)q->data.len, 1);
+        if (rc != PAWL_OK) {
+            return rc;
+        }
+    }
+    op->type = q->type;
+    op->data = q->data;
+    op->acl = fixed_acl(p);
+    op->parent_cversion = next_version(parent.stat.cversion);
+    op->ttl_ms = q->ttl_ms;
+    op->ephemeral = owner == who->session_id && owner != 0;
+    who->n_ephemerals += op->ephemeral ? 1 : 0;
+    create_pending(p, who, op, owner, wall_ms, &parent);
+    return PAWL_OK;
+}
+
+/* ---- delete ---- */
+
+static bool is_system_node(struct bytes path)
+{
+    return bytes_equal_str(path, "/") || bytes_equal_str(path, "/zookeeper") ||
+           bytes_equal_str(path, "/zookeeper/quota") || bytes_equal_str(path, "/zookeeper/config");
+}
+
+static void delete_pending(struct prepare *p, struct proposal *who, struct bytes path,
+                           struct node_view *node)
+{
+    struct node_view parent;
+    int64_t zxid = who->zxid;
+
+    node->exists = false;
+    pending_set(&p->pending, who, path, node, NULL);
+    pending_look(&p->pending, path_parent(path), &parent);
+    parent.n_children--;
+    if (zxid > parent.stat.pzxid) {
+        parent.stat.pzxid = zxid;
+    }
+    pending_set(&p->pending, who, path_parent(path), &parent, NULL);
+}
+
+static int prepare_delete(struct prepare *p, struct proposal *who, const struct request *q,
+                          struct txn_op *op)
+{
+    struct node_view parent, node;
+    int rc = check_weakly(q->path);
+
+    if (rc != PAWL_OK || is_system_node(q->path)) {
+        return rc != PAWL_OK ? rc : PAWL_ERR_BAD_ARGUMENTS;
+    }
+    pending_look(&p->pending, path_parent(q->path), &parent);
+    if (!parent.exists) {
+        return PAWL_ERR_NO_NODE;
+    }
+    if (!allowed(p, who, parent.acl, PERM_DELETE)) {
+        return PAWL_ERR_NO_AUTH;
+    }
+    pending_look(&p->pending, q->path, &node);
+    if (!node.exists) {
+        return PAWL_ERR_NO_NODE;
+    }
+    if (q->version != -1 && q->version != node.stat.version) {
+        return PAWL_ERR_BAD_VERSION;
+    }
+    if (node.n_children > 0) {
+        return PAWL_ERR_NOT_EMPTY;
+    }
+    op->type = TXN_DELETE;
+    op->path = q->path;
+    delete_pending(p, who, q->path, &node);
+    return PAWL_OK;
+}
+
+/* The reaper's: no session, no version, and a child made meanwhile makes it fail silently. */
+static int prepare_delete_container(struct prepare *p, struct proposal *who,
+                                    const struct request *q, struct txn_op *op)
+{
+    struct node_view node;
+
+    if (!path_has_slash_no_nul(q->path) || is_system_node(q->path)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    pending_look(&p->pending, q->path, &node);
+    if (!node.exists) {
+        return PAWL_ERR_NO_NODE;
+    }
+    if (node.n_children > 0) {
+        return PAWL_ERR_NOT_EMPTY;
+    }
+    if (tree_owner_kind(p->tree, node.stat.ephemeral_owner) == OWNER_SESSION) {
+        return PAWL_ERR_BAD_VERSION;
+    }
+    op->type = TXN_DELETE_CONTAINER;
+    op->path = q->path;
+    delete_pending(p, who, q->path, &node);
+    return PAWL_OK;
+}
+
+/* ---- setData, setACL, check ---- */
+
+static int prepare_set_data(struct prepare *p, struct proposal *who, const struct request *q,
+                            int64_t wall_ms, struct txn_op *op)
+{
+    struct node_view node;
+    int rc;
+
+    if (!path_is_valid(q->path)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    pending_look(&p->pending, q->path, &node);
+    if (!node.exists) {
+        return PAWL_ERR_NO_NODE;
+    }
+    if (!allowed(p, who, node.acl, PERM_WRITE)) {
+        return PAWL_ERR_NO_AUTH;
+    }
+    if (p->enforce_quota) {
+        rc = check_quota(p, q->path, (int64_t)q->data.len - node.data_len, 0);
+        if (rc != PAWL_OK) {
+            return rc;
+        }
+    }
+    if (q->version != -1 && q->version != node.stat.version) {
+        return PAWL_ERR_BAD_VERSION;
+    }
+    node.stat.version = next_version(node.stat.version);
+    node.stat.mzxid = who->zxid;
+    node.stat.mtime = wall_ms;
+    node.data_len = (int64_t)q->data.len;
+    op->type = TXN_SET_DATA;
+    op->path = q->path;
+    op->data = q->data;
+    op->version = node.stat.version;
+    pending_set(&p->pending, who, q->path, &node, &q->data);
+    return PAWL_OK;
+}
+
+static int prepare_set_acl(struct prepare *p, struct proposal *who, const struct request *q,
+                           struct txn_op *op)
+{
+    struct node_view node;
+    int rc;
+
+    if (!path_is_valid(q->path)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    rc = fix_acl(p, who, q);
+    if (rc != PAWL_OK) {
+        return rc;
+    }
+    pending_look(&p->pending, q->path, &node);
+    if (!node.exists) {
+        return PAWL_ERR_NO_NODE;
+    }
+    if (!allowed(p, who, node.acl, PERM_ADMIN)) {
+        return PAWL_ERR_NO_AUTH;
+    }
+    if (q->version != -1 && q->version != node.stat.aversion) {
+        return PAWL_ERR_BAD_VERSION;
+    }
+    node.stat.aversion = next_version(node.stat.aversion);
+    node.acl = acl_table_take(tree_acls(p->tree), strbuf_bytes(&p->acl));
+    op->type = TXN_SET_ACL;
+    op->path = q->path;
+    op->acl = fixed_acl(p);
+    op->version = node.stat.aversion;
+    pending_set(&p->pending, who, q->path, &node, NULL);
+    acl_table_release(tree_acls(p->tree), node.acl);
+    return PAWL_OK;
+}
+
+static int prepare_check(struct prepare *p, struct proposal *who, const struct request *q,
+                         struct txn_op *op)
+{
+    struct node_view node;
+
+    if (!path_is_valid(q->path)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    pending_look(&p->pending, q->path, &node);
+    if (!node.exists) {
+        return PAWL_ERR_NO_NODE;
+    }
+    if (!allowed(p, who, node.acl, PERM_READ)) {
+        return PAWL_ERR_NO_AUTH;
+    }
+    if (q->version != -1 && q->version != node.stat.version) {
+        return PAWL_ERR_BAD_VERSION;
+    }
+    op->type = TXN_CHECK;
+    op->path = q->path;
+    op->version = next_version(node.stat.version);
+    return PAWL_OK;
+}
+
+static int prepare_reconfig(const struct prepare *p)
+{
+    /* There is nothing to reconfigure on a server that stands alone. */
+    return p->reconfig_enabled ? PAWL_ERR_UNIMPLEMENTED : PAWL_ERR_RECONFIG_DISABLED;
+}
+
+/* ---- one operation ---- */
+
+static int prepare_op(struct prepare *p, struct proposal *who, const struct request *q,
+                      int64_t wall_ms, struct txn_op *op)
+{
+    *op = (struct txn_op){0};
+    switch (q->type) {
+    case OP_CREATE:
+    case OP_CREATE2:
+    case OP_CREATE_CONTAINER:
+    case OP_CREATE_TTL:
+        return prepare_create(p, who, q, wall_ms, op);
+    case OP_DELETE:
+        return prepare_delete(p, who, q, op);
+    case OP_DELETE_CONTAINER:
+        return prepare_delete_container(p, who, q, op);
+    case OP_SET_DATA:
+        return prepare_set_data(p, who, q, wall_ms, op);
+    case OP_SET_ACL:
+        return prepare_set_acl(p, who, q, op);
+    case OP_CHECK:
+        return prepare_check(p, who, q, op);
+    default:
+        ASSERT(q->type == OP_RECONFIG);
+        return prepare_reconfig(p);
+    }
+}
+
+static void write_header(struct strbuf *out, const struct proposal *who, int64_t wall_ms,
+                         int32_t type)
+{
+    struct txn_header h = {who->session_id, who->xid, who->zxid, wall_ms, type};
+
+    txn_header_write(out, &h);
+}
+
+static void write_error(struct strbuf *out, const struct proposal *who, int64_t wall_ms, int err)
+{
+    write_header(out, who, wall_ms, TXN_ERROR);
+    jute_write_int(out, err);
+}
+
+static void write_digest(struct prepare *p, struct strbuf *out)
+{
+    if (p->pending.with_digest) {
+        txn_digest_write(out, (int64_t)p->pending.digest);
+    }
+}
+
+static void prepare_single(struct prepare *p, struct proposal *who, const struct request *q,
+                           int64_t wall_ms, struct strbuf *out)
+{
+    struct txn_op op;
+    int rc = prepare_op(p, who, q, wall_ms, &op);
+
+    if (rc != PAWL_OK) {
+        write_error(out, who, wall_ms, rc);
+        return;
+    }
+    write_header(out, who, wall_ms, op.type);
+    txn_op_write(out, &op);
+    write_digest(p, out);
+}
+
+/* ---- multi ---- */
+
+/* Counts the operations and makes sure that all of them can be read. -1: they cannot. */
+static int32_t count_multi(struct bytes multi)
+{
+    struct jute_reader r = jute_reader_of(multi);
+    struct request q;
+    int32_t n = 0;
+
+    for (;; n++) {
+        switch (multi_next(&r, false, &q)) {
+        case MULTI_END:
+            return n;
+        case MULTI_BAD:
+            return -1;
+        case MULTI_OP:
+            break;
+        }
+    }
+}
+
+static void write_nested(struct strbuf *out, const struct txn_op *op)
+{
+    size_t length_at;
+
+    jute_write_int(out, op->type);
+    length_at = out->len;
+    jute_write_int(out, 0);
+    txn_op_write(out, op);
+    jute_patch_int(out, length_at, (int32_t)(out->len - length_at - 4));
+}
+
+static void prepare_multi(struct prepare *p, struct proposal *who, const struct request *q,
+                          int64_t wall_ms, struct strbuf *out)
+{
+    struct jute_reader r = jute_reader_of(q->multi);
+    int32_t n = count_multi(q->multi);
+    size_t start = out->len;
+    struct request nested;
+    struct txn_op op;
+    int rc = PAWL_OK;
+
+    if (n < 0) {
+        write_error(out, who, wall_ms, PAWL_ERR_MARSHALLING);
+        return;
+    }
+    write_header(out, who, wall_ms, TXN_MULTI);
+    jute_write_int(out, n);
+    pending_multi_begin(&p->pending);
+    for (int32_t i = 0; i < n; i++) {
+        multi_next(&r, false, &nested);
+        if (rc == PAWL_OK && nested.type != OP_CREATE_TTL && is_ttl(nested.flags)) {
+            rc = PAWL_ERR_MARSHALLING; /* asks for a TTL and has no place for it */
+            break;
+        }
+        if (rc != PAWL_OK) { /* an earlier one failed: not attempted */
+            op = (struct txn_op){.type = TXN_ERROR, .err = PAWL_ERR_RUNTIME_INCONSISTENCY};
+        } else if ((rc = prepare_op(p, who, &nested, wall_ms, &op)) != PAWL_OK) {
+            op = (struct txn_op){.type = TXN_ERROR, .err = rc};
+        }
+        write_nested(out, &op);
+    }
+    if (rc == PAWL_OK) {
+        pending_multi_keep(&p->pending);
+    } else {
+        pending_multi_rollback(&p->pending);
+        who->n_ephemerals = 0;
+    }
+    if (rc == PAWL_ERR_MARSHALLING) { /* not the operation's failure but the request's */
+        out->len = start;
+        write_error(out, who, wall_ms, rc);
+        return;
+    }
+    write_digest(p, out);
+}
+
+/* ---- sessions ---- */
+
+void prepare_create_session(struct prepare *p, struct proposal *who, int32_t timeout_ms,
+                            int64_t wall_ms, struct strbuf *out)
+{
+    write_header(out, who, wall_ms, TXN_CREATE_SESSION);
+    jute_write_int(out, timeout_ms);
+    write_digest(p, out);
+}
+
+struct closing {
+    struct prepare *prepare;
+    struct proposal *who;
+    struct strbuf paths; /* encoded strings */
+    int32_t count;
+};
+
+static void note_path(struct bytes path, void *arg)
+{
+    struct closing *closing = arg;
+
+    jute_write_buffer(&closing->paths, path);
+    closing->count++;
+}
+
+/* The session's ephemeral nodes in the tree that no transaction in flight deletes. */
+static void note_tree_ephemerals(struct closing *closing)
+{
+    struct prepare *p = closing->prepare;
+    struct node_view node;
+    znode_id id = tree_first_ephemeral(p->tree, closing->who->session_id);
+
+    for (; id != 0; id = tree_next_ephemeral(p->tree, id)) {
+        strbuf_clear(&p->path);
+        tree_path(p->tree, id, &p->path);
+        pending_look(&p->pending, strbuf_bytes(&p->path), &node);
+        if (node.exists && node.stat.ephemeral_owner == closing->who->session_id) {
+            note_path(strbuf_bytes(&p->path), closing);
+        }
+    }
+}
+
+static void delete_noted(struct closing *closing)
+{
+    struct jute_reader r = jute_reader_of(strbuf_bytes(&closing->paths));
+    struct node_view node;
+    struct bytes path;
+
+    for (int32_t i = 0; i < closing->count; i++) {
+        path = jute_read_buffer(&r);
+        pending_look(&closing->prepare->pending, path, &node);
+        delete_pending(closing->prepare, closing->who, path, &node);
+    }
+}
+
+static void prepare_close_session(struct prepare *p, struct proposal *who, int64_t wall_ms,
+                                  struct strbuf *out)
+{
+    struct closing closing = {.prepare = p, .who = who};
+    struct session *s = session_find(p->sessions, who->session_id);
+
+    strbuf_init(&closing.paths, STRBUF_NO_LIMIT);
+    note_tree_ephemerals(&closing);
+    if (s != NULL && s->n_pending_ephemerals > 0) {
+        pending_each_ephemeral(&p->pending, who->session_id, note_path, &closing);
+    }
+    delete_noted(&closing);
+    write_header(out, who, wall_ms, TXN_CLOSE_SESSION);
+    if (p->close_session_txn) {
+        jute_write_int(out, closing.count);
+        strbuf_append_bytes(out, strbuf_bytes(&closing.paths));
+    }
+    write_digest(p, out);
+    strbuf_fini(&closing.paths);
+}
+
+void prepare_txn(struct prepare *p, struct proposal *who, const struct request *q, int64_t wall_ms,
+                 struct strbuf *out)
+{
+    list_init(&who->pending);
+    switch (q->type) {
+    case OP_MULTI:
+        prepare_multi(p, who, q, wall_ms, out);
+        break;
+    case OP_CLOSE_SESSION:
+        prepare_close_session(p, who, wall_ms, out);
+        break;
+    default:
+        prepare_single(p, who, q, wall_ms, out);
+        break;
+    }
+    ASSERT(!out->failed);
+}

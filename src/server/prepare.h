@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prepare.h - a request becomes a transaction.
+ *
+ * Checks the request against the tree plus what is in flight, in ZooKeeper's order, and resolves
+ * what must be the same everywhere: sequence suffix, time, versions, the ephemeral nodes of a
+ * closing session. From here on nothing depends on anything but the transaction. A request that is
+ * refused becomes an error transaction, which takes a zxid as well. */
+#ifndef PAWL_SERVER_PREPARE_H
+#define PAWL_SERVER_PREPARE_H
+
+#include "server/auth.h"
+#include "server/pending.h"
+#include "server/session.h"
+#include "wire/request.h"
+#include "wire/txn.h"
+
+struct namespaces;
+struct quota;
+
+struct prepare {
+    struct pending_table pending;
+    struct tree *tree;
+    const struct quota *quota;
+    struct namespaces *namespaces; /* where refusals are counted */
+    const struct auth_options *auth;
+    struct session_table *sessions;
+    bool extended_types;
+    bool enforce_quota;
+    bool reconfig_enabled;
+    bool close_session_txn; /* closeSession lists the nodes it deletes */
+    struct strbuf path;     /* scratch: a name with its sequence number */
+    struct strbuf acl;      /* scratch: a list as it will be stored */
+};
+
+void prepare_init(struct prepare *p, struct tree *tree);
+void prepare_fini(struct prepare *p);
+
+/* Appends to `out` the payload for `q`: header, body, digest. `proposal` has zxid, session and
+ * connection; it gets what it changes. `undecodable`: the request's body made no sense. */
+void prepare_txn(struct prepare *p, struct proposal *proposal, const struct request *q,
+                 int64_t wall_ms, struct strbuf *out);
+
+/* A session is created, closed; a container or TTL node is reaped: nobody's request. */
+void prepare_create_session(struct prepare *p, struct proposal *proposal, int32_t timeout_ms,
+                            int64_t wall_ms, struct strbuf *out);
+
+#endif

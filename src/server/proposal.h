@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proposal.h - a write between its preparation and its commit. */
+#ifndef PAWL_SERVER_PROPOSAL_H
+#define PAWL_SERVER_PROPOSAL_H
+
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/list.h"
+
+struct connection;
+struct txn_block;
+
+struct proposal {
+    struct list link;              /* in the queue of those in flight, by zxid */
+    struct list of_connection;     /* so that it can be orphaned when the connection goes */
+    struct connection *connection; /* NULL: nobody waits for the answer */
+    int32_t xid;
+    int32_t type; /* the request's operation */
+    int64_t session_id;
+    int64_t zxid;
+    int64_t received_us;
+    size_t request_bytes; /* when it counts as a large request */
+    int32_t n_ephemerals; /* that it creates */
+    struct list pending;  /* records of nodes that it was the last to touch, see pending.h */
+    struct txn_block *block;
+    struct bytes payload; /* in block */
+};
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server.h - what a client sees: sessions, watches, authentication and the order of answers.
+ *
+ * Pure: it is handed bytes and committed transactions, and yields bytes and transactions to be
+ * agreed upon. `host` is whoever does the agreeing. Time is what the caller says it is. One thread.
+ */
+#ifndef PAWL_SERVER_SERVER_H
+#define PAWL_SERVER_SERVER_H
+
+#include "server/auth.h"
+#include "server/connection.h"
+#include "server/digest_log.h"
+#include "server/limits.h"
+#include "server/metrics.h"
+#include "server/prepare.h"
+#include "server/proposal.h"
+#include "server/session.h"
+#include "server/watch.h"
+#include "store/apply.h"
+
+struct server;
+
+struct server_options {
+    int64_t tick_ms;
+    int64_t min_session_timeout_ms;
+    int64_t max_session_timeout_ms;
+    int64_t server_id;
+    struct auth_options auth;
+    struct limit_options limits;
+    bool extended_types;
+    bool enforce_quota;
+    bool reconfig_enabled;
+    bool close_session_txn;
+    bool with_digest;
+    int64_t reap_interval_ms;   /* znode.container.checkIntervalMs */
+    int64_t reap_per_minute;    /* znode.container.maxPerMinute */
+    int64_t reap_never_used_ms; /* znode.container.maxNeverUsedIntervalMs; 0: never */
+    const char *words;          /* 4lw.commands.whitelist; NULL: the default */
+    bool read_only_mode;        /* readonlymode.enabled */
+};
+
+/* What the surroundings can tell that the server itself cannot know: for conf, dirs, envi, mntr. */
+struct server_facts {
+    int client_port;
+    int secure_client_port;
+    int listen_backlog;
+    int64_t data_dir_bytes, log_dir_bytes;
+    const char *data_dir, *log_dir; /* with version-2 */
+    const char *host_name, *os_name, *os_arch, *os_version, *user_name, *user_home, *user_dir;
+    int64_t memory_free_mb, memory_max_mb, memory_total_mb;
+    int64_t n_open_files, max_open_files;
+};
+
+struct server_host {
+    /* Agree upon this. The payload is lent; the host stores it and sets proposal->block and
+     * proposal->payload. It answers with server_commit(), in order. */
+    void (*propose)(struct server_host *h, struct proposal *p, struct bytes payload);
+    /* May be NULL; what it leaves alone is zero or NULL. */
+    void (*facts)(struct server_host *h, struct server_facts *out);
+};
+
+struct server {
+    struct server_options options;
+    struct server_host *host;
+    struct tree *tree;
+    struct quota *quota;
+    struct prepare prepare;
+    struct apply apply;
+    struct watch_table watches;
+    struct session_table sessions;
+    struct connection_throttle throttle;
+    struct prng prng;
+    struct metrics stats;
+    struct digest_log digests;
+    int64_t trace_mask; /* gtmk, stmk: kept for those who ask, nothing depends on it */
+
+    struct list connections;
+    size_t n_connections;
+    struct list touched; /* connections the I/O side must look at */
+
+    struct list in_flight; /* proposals, by zxid */
+    int64_t n_outstanding; /* writes in flight and reads parked behind them */
+    int64_t large_bytes;
+    size_t n_paused;
+
+    int64_t applied_zxid;
+    int64_t proposed_zxid;
+    int64_t now_us;
+    int64_t wall_ms;
+    int64_t started_us;
+
+    int64_t reap_at_us;
+    struct strbuf reap_queue; /* encoded paths still to be deleted */
+    size_t reap_queue_at;
+    int64_t reap_next_us;
+
+    struct strbuf payload;  /* scratch */
+    struct strbuf repaired; /* scratch: strings that were not UTF-8, made so */
+    struct apply_result *results;
+    size_t n_results;
+};
+
+/* Takes over `tree`, whose last transaction is `zxid`; dead ephemerals have been dropped. */
+struct server *server_new(const struct server_options *options, struct server_host *host,
+                          struct tree *tree, int64_t zxid, int64_t now_us, int64_t wall_ms,
+                          uint64_t seed);
+void server_free(struct server *s);
+
+/* Every call below happens at this time. */
+void server_set_time(struct server *s, int64_t now_us, int64_t wall_ms);
+
+static inline int64_t server_now_ms(const struct server *s)
+{
+    return s->now_us / 1000;
+}
+
+/* A client has connected; NULL when there are too many already. */
+struct connection *server_connect(struct server *s, const struct peer *peer);
+void server_receive(struct server *s, struct connection *c, struct bytes bytes);
+
+/* The I/O side has sent some of c->out. */
+void server_sent(struct server *s, struct connection *c);
+
+/* The link is gone; `c` is freed. The session lives on. */
+void server_disconnect(struct server *s, struct connection *c);
+
+/* The proposal at the head of the queue is committed: applies and answers it. */
+void server_commit(struct server *s, struct proposal *p);
+
+/* Time passes: sessions expire, containers are reaped, the sessionless are shown out. */
+void server_tick(struct server *s);
+
+/* pipeline.c: goes on with connections whose input had to wait. */
+void server_resume(struct server *s);
+
+/* The next connection to look at, or NULL; it is taken off the list. */
+struct connection *server_next_touched(struct server *s);
+
+/* Something that happened outside took so long, or was so many: a sync, a snapshot, the start. */
+static inline void server_observe(struct server *s, enum summary_id id, int64_t value)
+{
+    metrics_observe(&s->stats, id, value);
+}
+
+/* Submits a write that no client asked for: session expiry, reaping. */
+void server_submit(struct server *s, struct connection *c, int32_t xid, const struct request *q,
+                   int64_t session_id);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/session.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "base/memory.h"
+
+void session_table_init(struct session_table *t, int64_t tick_ms, int64_t now_ms, int64_t wall_ms,
+                        int64_t server_id)
+{
+    map_init(&t->sessions);
+    expiry_init(&t->expiry, tick_ms, now_ms);
+    t->next_id = (int64_t)(((uint64_t)wall_ms << 24) >> 8 | (uint64_t)server_id << 56);
+    if (t->next_id == INT64_MIN) { /* that value marks containers */
+        t->next_id++;
+    }
+}
+
+void session_table_fini(struct session_table *t)
+{
+    struct map_entry *e;
+    size_t at = 0;
+
+    while ((e = map_drain(&t->sessions, &at)) != NULL) {
+        free(container_of(e, struct session, entry));
+    }
+    map_fini(&t->sessions);
+    expiry_fini(&t->expiry);
+}
+
+int64_t session_new_id(struct session_table *t)
+{
+    return t->next_id++;
+}
+
+struct session *session_add(struct session_table *t, int64_t id, int32_t timeout_ms, int64_t now_ms)
+{
+    struct session *s = must_zalloc(sizeof(*s));
+
+    ASSERT(session_find(t, id) == NULL);
+    s->id = id;
+    s->timeout_ms = timeout_ms;
+    map_insert(&t->sessions, &s->entry, hash_u64((uint64_t)id));
+    expiry_touch(&t->expiry, &s->expiry, now_ms, timeout_ms);
+    return s;
+}
+
+struct session *session_find(const struct session_table *t, int64_t id)
+{
+    struct map_entry *e = map_first(&t->sessions, hash_u64((uint64_t)id));
+
+    while (e != NULL && container_of(e, struct session, entry)->id != id) {
+        e = map_next(e);
+    }
+    return e == NULL ? NULL : container_of(e, struct session, entry);
+}
+
+void session_remove(struct session_table *t, struct session *s)
+{
+    expiry_remove(&t->expiry, &s->expiry);
+    map_remove(&t->sessions, &s->entry);
+    free(s);
+}
+
+bool session_touch(struct session_table *t, struct session *s, int64_t now_ms)
+{
+    if (s->closing) {
+        return false;
+    }
+    expiry_touch(&t->expiry, &s->expiry, now_ms, s->timeout_ms);
+    return true;
+}
+
+void session_set_closing(struct session_table *t, struct session *s)
+{
+    s->closing = true;
+    expiry_remove(&t->expiry, &s->expiry);
+}
+
+struct session *session_pop_expired(struct session_table *t, int64_t now_ms)
+{
+    struct expiry_item *item = expiry_pop_due(&t->expiry, now_ms);
+    struct session *s;
+
+    if (item == NULL) {
+        return NULL;
+    }
+    s = container_of(item, struct session, expiry);
+    s->closing = true;
+    return s;
+}
+
+/* java.util.Random(id ^ 0xB3415C00).nextBytes: a checksum rather than a secret, but what every
+ * ZooKeeper server computes. */
+void session_password(int64_t id, uint8_t out[PASSWORD_BYTES])
+{
+    const uint64_t mask = ((uint64_t)1 << 48) - 1;
+    uint64_t seed = ((uint64_t)id ^ 0xB3415C00u ^ 0x5DEECE66Du) & mask;
+
+    for (int i = 0; i < PASSWORD_BYTES; i += 4) {
+        uint32_t word;
+
+        seed = (seed * 0x5DEECE66Du + 0xB) & mask;
+        word = (uint32_t)(seed >> 16);
+        for (int j = 0; j < 4; j++) {
+            out[i + j] = (uint8_t)(word >> 8 * j);
+        }
+    }
+}
+
+bool session_password_matches(int64_t id, struct bytes password)
+{
+    uint8_t expected[PASSWORD_BYTES];
+
+    if (id == 0 || password.len != PASSWORD_BYTES) {
+        return false;
+    }
+    session_password(id, expected);
+    return memcmp(expected, password.data, PASSWORD_BYTES) == 0;
+}

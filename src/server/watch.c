@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/watch.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "wire/path.h"
+
+/* A path somebody watches. */
+struct watched {
+    struct map_entry entry;
+    struct list watches;
+    uint32_t len;
+    uint8_t path[];
+};
+
+struct watch {
+    struct map_entry entry; /* in pairs */
+    struct list at_path;
+    struct list of_connection;
+    struct connection *connection;
+    struct watched *watched;
+    unsigned kinds;
+};
+
+void watch_table_init(struct watch_table *t)
+{
+    *t = (struct watch_table){0};
+    map_init(&t->paths);
+    map_init(&t->pairs);
+}
+
+void watch_table_fini(struct watch_table *t)
+{
+    ASSERT(t->pairs.count == 0);
+    map_fini(&t->paths);
+    map_fini(&t->pairs);
+}
+
+static uint64_t hash_path(struct bytes path)
+{
+    return hash_bytes(path.data, path.len, 7);
+}
+
+static struct bytes path_of(const struct watched *w)
+{
+    return bytes_of(w->path, w->len);
+}
+
+static struct watched *find_watched(const struct watch_table *t, struct bytes path, uint64_t hash)
+{
+    for (struct map_entry *e = map_first(&t->paths, hash); e != NULL; e = map_next(e)) {
+        struct watched *w = container_of(e, struct watched, entry);
+
+        if (w->len == path.len && memcmp(w->path, path.data, path.len) == 0) {
+            return w;
+        }
+    }
+    return NULL;
+}
+
+static uint64_t hash_pair(uint64_t path_hash, const struct connection *c)
+{
+    return hash_u64(path_hash ^ (uint64_t)(uintptr_t)c);
+}
+
+static struct watch *find_watch(const struct watch_table *t, const struct connection *c,
+                                struct bytes path, uint64_t path_hash)
+{
+    for (struct map_entry *e = map_first(&t->pairs, hash_pair(path_hash, c)); e != NULL;
+         e = map_next(e)) {
+        struct watch *w = container_of(e, struct watch, entry);
+
+        if (w->connection == c && bytes_equal(path_of(w->watched), path)) {
+            return w;
+        }
+    }
+    return NULL;
+}
+
+static struct watched *need_watched(struct watch_table *t, struct bytes path, uint64_t hash)
+{
+    struct watched *w = find_watched(t, path, hash);
+
+    if (w == NULL) {
+        w = must_alloc(sizeof(*w) + path.len);
+        w->len = (uint32_t)path.len;
+        memcpy(w->path, path.data, path.len);
+        list_init(&w->watches);
+        map_insert(&t->paths, &w->entry, hash);
+    }
+    return w;
+}
+
+void watch_add(struct watch_table *t, struct connection *c, struct bytes path, enum watch_kind kind)
+{
+    uint64_t hash = hash_path(path);
+    struct watch *w = find_watch(t, c, path, hash);
+
+    if (w == NULL) {
+        w = must_alloc(sizeof(*w));
+        w->connection = c;
+        w->watched = need_watched(t, path, hash);
+        w->kinds = 0;
+        list_push_back(&w->watched->watches, &w->at_path);
+        list_push_back(&c->watches, &w->of_connection);
+        map_insert(&t->pairs, &w->entry, hash_pair(hash, c));
+    }
+    if (kind == WATCH_RECURSIVE && (w->kinds & WATCH_RECURSIVE) == 0) {
+        t->n_recursive++;
+    }
+    t->n_kinds += (w->kinds & kind) == 0 ? 1 : 0;
+    w->kinds |= kind;
+}
+
+static void clear_kinds(struct watch_table *t, struct watch *w, unsigned kinds)
+{
+    struct watched *watched = w->watched;
+
+    if ((w->kinds & kinds & WATCH_RECURSIVE) != 0) {
+        t->n_recursive--;
+    }
+    t->n_kinds -= (size_t)__builtin_popcount(w->kinds & kinds);
+    w->kinds &= ~kinds;
+    if (w->kinds != 0) {
+        return;
+    }
+    list_remove(&w->at_path);
+    list_remove(&w->of_connection);
+    map_remove(&t->pairs, &w->entry);
+    free(w);
+    if (list_empty(&watched->watches)) {
+        map_remove(&t->paths, &watched->entry);
+        free(watched);
+    }
+}
+
+unsigned watch_kinds(const struct watch_table *t, const struct connection *c, struct bytes path)
+{
+    const struct watch *w = find_watch(t, c, path, hash_path(path));
+
+    return w == NULL ? 0 : w->kinds;
+}
+
+bool watch_remove(struct watch_table *t, struct connection *c, struct bytes path, unsigned kinds)
+{
+    struct watch *w = find_watch(t, c, path, hash_path(path));
+
+    if (w == NULL || (w->kinds & kinds) == 0) {
+        return false;
+    }
+    clear_kinds(t, w, kinds);
+    return true;
+}
+
+void watch_remove_all(struct watch_table *t, struct connection *c)
+{
+    while (!list_empty(&c->watches)) {
+        clear_kinds(t, container_of(c->watches.next, struct watch, of_connection), WATCH_ANY);
+    }
+}
+
+struct firing {
+    struct watch_table *table;
+    enum event_type type;
+    struct bytes path;
+    uint32_t acl;
+    int64_t zxid;
+    size_t n_told;
+};
+
+static void tell(struct firing *f, struct connection *c)
+{
+    if (c->last_event == f->table->serial) {
+        return;
+    }
+    c->last_event = f->table->serial;
+    if (!f->table->may_see(f->table->server, c, f->acl)) {
+        return;
+    }
+    event_write(&c->out, (int32_t)f->type, f->path, f->zxid);
+    connection_touch(f->table->server, c);
+    c->stats.sent++;
+    f->n_told++;
+}
+
+/* Which kinds at the path itself an event reaches. */
+static unsigned kinds_for(enum event_type type)
+{
+    switch (type) {
+    case EVENT_CREATED:
+    case EVENT_DATA_CHANGED:
+        return WATCH_DATA | WATCH_PERSISTENT | WATCH_RECURSIVE;
+    case EVENT_DELETED:
+        return WATCH_ANY;
+    default:
+        return WATCH_CHILD | WATCH_PERSISTENT;
+    }
+}
+
+static void fire_at(struct firing *f, struct bytes path, unsigned kinds)
+{
+    struct watched *watched = find_watched(f->table, path, hash_path(path));
+    struct list *item, *next;
+
+    if (watched == NULL) {
+        return;
+    }
+    for (item = watched->watches.next;; item = next) {
+        struct watch *w = container_of(item, struct watch, at_path);
+        bool last;
+
+        next = item->next;
+        last = next == &watched->watches;
+        if ((w->kinds & kinds) != 0) {
+            tell(f, w->connection);
+            /* The last one takes `watched` with it: nothing of it is looked at afterwards. */
+            clear_kinds(f->table, w, kinds & (WATCH_DATA | WATCH_CHILD));
+        }
+        if (last) {
+            return;
+        }
+    }
+}
+
+size_t watch_fire(struct watch_table *t, enum event_type type, struct bytes path, uint32_t acl,
+                  int64_t zxid)
+{
+    struct firing f = {t, type, path, acl, zxid, 0};
+    struct bytes up = path;
+
+    if (t->paths.count == 0) {
+        return 0;
+    }
+    t->serial++;
+    fire_at(&f, path, kinds_for(type));
+    if (type == EVENT_CHILDREN_CHANGED) {
+        return f.n_told;
+    }
+    while (t->n_recursive > 0 && up.len > 1) {
+        up = path_parent(up);
+        fire_at(&f, up, WATCH_RECURSIVE);
+    }
+    return f.n_told;
+}
+
+size_t watch_count(const struct watch_table *t)
+{
+    return t->n_kinds;
+}
+
+void watch_each(const struct watch_table *t, watch_row_fn fn, void *arg)
+{
+    struct map_entry *e;
+    struct list *item;
+
+    map_for_each (e, &t->paths) {
+        const struct watched *watched = container_of(e, struct watched, entry);
+
+        list_for_each (item, &watched->watches) {
+            const struct watch *w = container_of(item, struct watch, at_path);
+
+            fn(path_of(watched), w->connection, w->kinds, arg);
+        }
+    }
+}
+
+void watch_each_of(const struct connection *c, watch_row_fn fn, void *arg)
+{
+    struct list *item;
+
+    list_for_each (item, &c->watches) {
+        const struct watch *w = container_of(item, struct watch, of_connection);
+
+        fn(path_of(w->watched), c, w->kinds, arg);
+    }
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/purge.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/file_names.h"
+#include "store/snapshot_format.h"
+#include "store/snapshot_read.h"
+#include "store/txnlog_format.h"
+#include "store/txnlog_read.h"
+
+/* The zxid of the oldest snapshot to keep, -1: there is none that looks whole. */
+static int oldest_to_keep(struct disk *disk, const char *folder, const struct file_list *snapshots,
+                          size_t retain, int64_t *out)
+{
+    char path[FILE_PATH_BYTES];
+    bool whole;
+    size_t found = 0;
+    int rc;
+
+    *out = -1;
+    for (size_t i = snapshots->count; i > 0 && found < retain; i--) {
+        file_path(path, folder, snapshots->files[i - 1].name);
+        rc = snapshot_looks_whole(disk, path, &whole);
+        if (rc != 0) {
+            return rc;
+        }
+        if (whole) {
+            *out = snapshots->files[i - 1].zxid;
+            found++;
+        }
+    }
+    return 0;
+}
+
+/* Removes the first files of the list, those below `zxid`, oldest first. */
+static int remove_below(struct disk *disk, const char *folder, const struct file_list *l,
+                        int64_t zxid, size_t *removed)
+{
+    char path[FILE_PATH_BYTES];
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < l->count && l->files[i].zxid < zxid; i++) {
+        file_path(path, folder, l->files[i].name);
+        rc = disk_remove(disk, path);
+        *removed += rc == 0;
+    }
+    if (rc == 0 && *removed > 0) {
+        rc = disk_sync_folder(disk, folder);
+    }
+    return rc;
+}
+
+/* A log is named after its first transaction: the newest that starts at or before the snapshot may
+ * hold transactions after it. */
+static int first_log_to_keep(struct disk *disk, const char *folder, const struct file_list *logs,
+                             int64_t snapshot, int64_t *out)
+{
+    size_t first;
+    int rc = txnlog_find_first(disk, folder, logs, snapshot + 1, &first);
+
+    if (rc == 0) {
+        *out = logs->count > 0 ? logs->files[first].zxid : 0;
+    }
+    return rc;
+}
+
+/* Snapshots first: one without its log would be taken for good and miss transactions. */
+static int remove_old(struct disk *snapshot_disk, struct disk *log_disk, const char *folder,
+                      const struct file_list *snapshots, const struct file_list *logs, int64_t keep,
+                      struct purge_report *report)
+{
+    int64_t first_log;
+    int rc = first_log_to_keep(log_disk, folder, logs, keep, &first_log);
+
+    if (rc == 0) {
+        rc = remove_below(snapshot_disk, folder, snapshots, keep, &report->snapshots);
+    }
+    if (rc == 0) {
+        rc = remove_below(log_disk, folder, logs, first_log, &report->logs);
+    }
+    return rc;
+}
+
+int purge_run(struct disk *snapshot_disk, struct disk *log_disk, const char *folder, size_t retain,
+              struct purge_report *report)
+{
+    struct file_list snapshots, logs;
+    int64_t keep;
+    int rc;
+
+    *report = (struct purge_report){0};
+    rc = file_list_load(snapshot_disk, folder, SNAPSHOT_PREFIX, &snapshots);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = file_list_load(log_disk, folder, TXNLOG_PREFIX, &logs);
+    if (rc != 0) {
+        file_list_fini(&snapshots);
+        return rc;
+    }
+    rc = oldest_to_keep(snapshot_disk, folder, &snapshots,
+                        retain < PURGE_RETAIN_MIN ? PURGE_RETAIN_MIN : retain, &keep);
+    if (rc == 0 && keep >= 0) {
+        rc = remove_old(snapshot_disk, log_disk, folder, &snapshots, &logs, keep, report);
+    }
+    file_list_fini(&snapshots);
+    file_list_fini(&logs);
+    return rc;
+}

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* txnlog_read.c - the iterator over the logs, and its judgement.
+ *
+ * What ZooKeeper decides on a record that is not sound, and what is decided here:
+ *
+ *   found                                   ZooKeeper          here
+ *   bytes missing, length 0, no mark,       end of this file   torn tail, if nothing sound follows
+ *     or shorter than its transaction                          or lost sectors explain it;
+ *                                                              otherwise damage
+ *   wrong checksum, mark in place           refuses            damage, unless lost sectors explain
+ * it impossible length, unknown type         refuses            damage torn, but not in the newest
+ * log         goes on silently   damage, unless the next log goes on where this one stopped newest
+ * log without a header, all zero   refuses, or (3.9.3) torn tail removes it
+ *
+ * Lost sectors: several records go out in one write, and a crash before its sync may keep any
+ * subset of the sectors written. A lost one reads as the zeroes that were there before. So a tear
+ * is explained if, inside the record, some sector holds nothing but zeroes from the record's start
+ * (or its own) to its end. Sound records may follow such a tear; they belong to the same write,
+ * which was never acknowledged. A changed byte has no such explanation. */
+#include "store/txnlog_read.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "base/assert.h"
+#include "base/logging.h"
+#include "base/memory.h"
+#include "pawl/error.h"
+#include "store/txnlog_format.h"
+
+enum {
+    BLOCK_BYTES = 1 << 20,
+    SECTOR_BYTES = 512,
+    ZXID_AT = TXNLOG_PAYLOAD_AT + 12, /* behind clientId and cxid */
+};
+
+struct txnlog_reader {
+    struct disk *disk;
+    char *folder;
+    size_t limit;
+    int64_t from;
+    bool skipping; /* no record with at least `from` has been met */
+    struct file_list files;
+    size_t at; /* number of the current file */
+    struct disk_file *file;
+    uint8_t *block; /* a stretch of the file */
+    size_t capacity;
+    size_t filled;
+    size_t used;
+    uint64_t block_offset; /* where it begins in the file */
+    int64_t last_zxid;
+    enum txnlog_found found;
+    struct txnlog_place place;
+    int error;
+};
+
+/* ---- one record ---- */
+
+enum txnlog_look txnlog_look_at(struct bytes bytes, size_t limit_bytes, struct txn *out,
+                                size_t *size)
+{
+    const uint8_t *p = bytes.data;
+    struct bytes payload;
+    uint32_t len;
+
+    *size = TXNLOG_PAYLOAD_AT;
+    if (bytes.len < TXNLOG_PAYLOAD_AT) {
+        return LOOK_MORE;
+    }
+    len = load_u32(p + TXNLOG_SUM_BYTES);
+    if (len == 0) {
+        return LOOK_ZERO;
+    }
+    if (len > limit_bytes) { /* negative ones are, too */
+        return LOOK_BAD_LENGTH;
+    }
+    *size = TXNLOG_FRAME_BYTES + (size_t)len;
+    if (bytes.len < *size) {
+        return LOOK_MORE;
+    }
+    if (p[TXNLOG_PAYLOAD_AT + len] != TXNLOG_MARK) {
+        return LOOK_NO_MARK;
+    }
+    payload = bytes_of(p + TXNLOG_PAYLOAD_AT, len);
+    if (load_u64(p) != adler32(1, payload.data, len)) {
+        return LOOK_BAD_SUM;
+    }
+    switch (txn_read(payload, out)) {
+    case TXN_OK:
+        return LOOK_RECORD;
+    case TXN_UNKNOWN:
+        return LOOK_UNKNOWN;
+    default:
+        return LOOK_SHORT;
+    }
+}
+
+static const char *describe(enum txnlog_look look)
+{
+    switch (look) {
+    case LOOK_MORE:
+        return "the record is cut short";
+    case LOOK_ZERO:
+        return "bytes follow the end of the records";
+    case LOOK_NO_MARK:
+        return "the record has no end mark";
+    case LOOK_BAD_SUM:
+        return "the record's checksum does not match";
+    case LOOK_BAD_LENGTH:
+        return "the record's length is impossible";
+    case LOOK_UNKNOWN:
+        return "the record's transaction type is unknown";
+    default:
+        return "the record ends before its transaction does";
+    }
+}
+
+/* ---- the block ---- */
+
+/* Has at least `need` bytes in the block, unless the file ends before. */
+static int fill(struct txnlog_reader *r, size_t need)
+{
+    size_t have = r->filled - r->used, n;
+    int rc;
+
+    if (have >= need) {
+        return 0;
+    }
+    memmove(r->block, r->block + r->used, have);
+    r->block_offset += r->used;
+    r->used = 0;
+    r->filled = have;
+    if (need > r->capacity) {
+        r->capacity = need;
+        r->block = must_realloc(r->block, r->capacity);
+    }
+    rc = disk_read(r->file, r->block_offset + have, r->block + have, r->capacity - have, &n);
+    if (rc == 0) {
+        r->filled += n;
+    }
+    return rc;
+}
+
+static struct bytes unread(const struct txnlog_reader *r)
+{
+    return bytes_of(r->block + r->used, r->filled - r->used);
+}
+
+static uint64_t offset_of(const struct txnlog_reader *r)
+{
+    return r->block_offset + r->used;
+}
+
+static bool all_zero(const uint8_t *p, size_t len)
+{
+    return len == 0 || (p[0] == 0 && memcmp(p, p + 1, len - 1) == 0);
+}
+
+/* ---- judgement ---- */
+
+#define NOT_LOST SIZE_MAX
+
+/* Where, counted from the record's start, the first sector begins that the record reaches into and
+ * that holds only zeroes from there on. The first four bytes of a record are always zero and prove
+ * nothing. */
+static size_t first_lost_sector(struct bytes window, uint64_t offset, size_t size)
+{
+    size_t end = size < window.len ? size : window.len;
+    size_t from = 0;
+
+    while (from < end) {
+        size_t to = from + SECTOR_BYTES - (size_t)((offset + from) % SECTOR_BYTES);
+
+        if (to > window.len) {
+            to = window.len;
+        }
+        if (to > 4 && all_zero(window.data + from, to - from)) {
+            return from;
+        }
+        from = to;
+    }
+    return NOT_LOST;
+}
+
+static bool may_follow(int64_t zxid, int64_t last)
+{
+    return zxid > last && (last < 0 || (zxid >> 32) - (last >> 32) < 1 << 20);
+}
+
+/* Does a sound record begin anywhere behind the first byte? */
+static bool sound_record_follows(const struct txnlog_reader *r, struct bytes window)
+{
+    struct txn txn;
+    size_t size;
+
+    for (size_t i = 1; i + TXNLOG_FRAME_BYTES + TXN_HEADER_BYTES <= window.len; i++) {
+        const uint8_t *p = window.data + i;
+
+        if (load_u32(p) == 0 && load_u32(p + TXNLOG_SUM_BYTES) != 0 &&
+            may_follow((int64_t)load_u64(p + ZXID_AT), r->last_zxid) &&
+            txnlog_look_at(bytes_of(p, window.len - i), r->limit, &txn, &size) == LOOK_RECORD) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A sound record between here and the lost sector is a contradiction: not that sector is to blame,
+ * but a wrong length that reaches into it. */
+static bool is_torn(const struct txnlog_reader *r, enum txnlog_look look, struct bytes window,
+                    size_t size)
+{
+    size_t lost = first_lost_sector(window, offset_of(r), size);
+
+    if (look == LOOK_BAD_LENGTH || look == LOOK_UNKNOWN ||
+        (look == LOOK_BAD_SUM && lost == NOT_LOST)) {
+        return false;
+    }
+    if (lost != NOT_LOST) {
+        window.len = lost;
+    }
+    return !sound_record_follows(r, window);
+}
+
+static void note_place(struct txnlog_reader *r, const char *reason)
+{
+    struct txnlog_place *p = &r->place;
+
+    file_path(p->file, r->folder, r->files.files[r->at].name);
+    p->offset = offset_of(r);
+    p->last_zxid = r->last_zxid;
+    p->no_header = offset_of(r) == 0;
+    snprintf(p->reason, sizeof(p->reason), "%s", reason);
+}
+
+static enum txnlog_found damaged(struct txnlog_reader *r, const char *reason)
+{
+    note_place(r, reason);
+    return TXNLOG_DAMAGED;
+}
+
+/* Does the next log go on where this one was torn? A server that crashed there went on with the
+ * zxid after the last good one, or joined a new epoch. Nothing is missing either if all that the
+ * caller wants begins in the next log. */
+static bool next_log_continues(const struct txnlog_reader *r)
+{
+    int64_t next = r->files.files[r->at + 1].zxid;
+    int64_t last = r->last_zxid >= 0 ? r->last_zxid : r->files.files[r->at].zxid - 1;
+
+    return next <= r->from || next <= last + 1 ||
+           (next >> 32 > last >> 32 && (next & 0xffffffff) <= 1);
+}
+
+/* The current file ends here, torn. TXNLOG_END: it is done, the next one goes on. */
+static enum txnlog_found torn(struct txnlog_reader *r, const char *reason)
+{
+    char longer[sizeof(r->place.reason)];
+
+    if (r->at + 1 == r->files.count) {
+        note_place(r, reason);
+        return TXNLOG_TORN;
+    }
+    if (!next_log_continues(r)) {
+        snprintf(longer, sizeof(longer), "%s, and the next log, %.64s, does not go on from there",
+                 reason, r->files.files[r->at + 1].name);
+        return damaged(r, longer);
+    }
+    log_warn("%s/%s is torn at offset %" PRIu64 " (%s); the next log goes on from there", r->folder,
+             r->files.files[r->at].name, offset_of(r), reason);
+    return TXNLOG_END;
+}
+
+static enum txnlog_found failed(struct txnlog_reader *r, int rc)
+{
+    r->error = rc;
+    return TXNLOG_FAILED;
+}
+
+/* No sound record here: why? TXNLOG_END: because this file is done. */
+static enum txnlog_found judge(struct txnlog_reader *r, enum txnlog_look look, size_t size)
+{
+    struct bytes window;
+    int rc = fill(r, BLOCK_BYTES);
+
+    if (rc != 0) {
+        return failed(r, rc);
+    }
+    window = unread(r);
+    if ((look == LOOK_ZERO || look == LOOK_MORE) && all_zero(window.data, window.len)) {
+        return TXNLOG_END;
+    }
+    return is_torn(r, look, window, size) ? torn(r, describe(look)) : damaged(r, describe(look));
+}
+
+/* ---- files ---- */
+
+/* What stands where the header should be; TXNLOG_RECORD if it is one. */
+static enum txnlog_found check_header(struct txnlog_reader *r)
+{
+    struct bytes window;
+    int rc = fill(r, TXNLOG_HEADER_BYTES);
+
+    if (rc != 0) {
+        return failed(r, rc);
+    }
+    window = unread(r);
+    if (window.len >= TXNLOG_HEADER_BYTES && load_u32(window.data) == TXNLOG_MAGIC) {
+        r->used += TXNLOG_HEADER_BYTES;
+        return TXNLOG_RECORD;
+    }
+    rc = fill(r, BLOCK_BYTES);
+    if (rc != 0) {
+        return failed(r, rc);
+    }
+    window = unread(r);
+    if (all_zero(window.data, window.len)) {
+        return torn(r, "the file is empty");
+    }
+    return damaged(r, window.len < TXNLOG_HEADER_BYTES ? "the file's header is cut short"
+                                                       : "this is not a transaction log");
+}
+
+static enum txnlog_found open_file(struct txnlog_reader *r)
+{
+    char path[FILE_PATH_BYTES];
+    int rc;
+
+    file_path(path, r->folder, r->files.files[r->at].name);
+    rc = disk_open(r->disk, path, DISK_READ, &r->file);
+    if (rc != 0) {
+        return failed(r, rc);
+    }
+    r->filled = 0;
+    r->used = 0;
+    r->block_offset = 0;
+    return check_header(r);
+}
+
+static void leave_file(struct txnlog_reader *r)
+{
+    disk_close(r->file);
+    r->file = NULL;
+    r->at++;
+}
+
+static int look(struct txnlog_reader *r, struct txn *txn, enum txnlog_look *out, size_t *size)
+{
+    int rc = fill(r, TXNLOG_PAYLOAD_AT);
+
+    if (rc != 0) {
+        return rc;
+    }
+    *out = txnlog_look_at(unread(r), r->limit, txn, size);
+    if (*out != LOOK_MORE) {
+        return 0;
+    }
+    rc = fill(r, *size);
+    if (rc == 0) {
+        *out = txnlog_look_at(unread(r), r->limit, txn, size);
+    }
+    return rc;
+}
+
+/* One record of the current file; TXNLOG_END: it has no more. */
+static enum txnlog_found next_in_file(struct txnlog_reader *r, struct txnlog_record *out)
+{
+    enum txnlog_look what;
+    size_t size;
+    int rc = look(r, &out->txn, &what, &size);
+
+    if (rc != 0) {
+        return failed(r, rc);
+    }
+    if (what != LOOK_RECORD) {
+        return judge(r, what, size);
+    }
+    out->payload = bytes_of(unread(r).data + TXNLOG_PAYLOAD_AT, size - TXNLOG_FRAME_BYTES);
+    out->file = r->at;
+    out->offset = offset_of(r);
+    out->end = out->offset + size;
+    r->used += size;
+    r->last_zxid = out->txn.header.zxid;
+    return TXNLOG_RECORD;
+}
+
+static enum txnlog_found next_record(struct txnlog_reader *r, struct txnlog_record *out)
+{
+    enum txnlog_found found;
+
+    while (r->at < r->files.count) {
+        found = r->file != NULL ? TXNLOG_RECORD : open_file(r);
+        if (found == TXNLOG_RECORD) {
+            found = next_in_file(r, out);
+        }
+        if (found != TXNLOG_END) {
+            return found;
+        }
+        leave_file(r);
+    }
+    return TXNLOG_END;
+}
+
+enum txnlog_found txnlog_reader_next(struct txnlog_reader *r, struct txnlog_record *out)
+{
+    if (r->found != TXNLOG_RECORD) {
+        return r->found;
+    }
+    do {
+        r->found = next_record(r, out);
+    } while (r->found == TXNLOG_RECORD && r->skipping && out->txn.header.zxid < r->from);
+    r->skipping = false;
+    return r->found;
+}
+
+/* ---- life ---- */
+
+int txnlog_find_first(struct disk *disk, const char *folder, const struct file_list *l,
+                      int64_t from, size_t *out)
+{
+    char path[FILE_PATH_BYTES];
+    int64_t zxid = -1;
+    size_t first = 0;
+    int rc = 0;
+
+    while (first + 1 < l->count && l->files[first + 1].zxid < from) {
+        first++;
+    }
+    while (first > 0 && rc == 0 && zxid < 0) {
+        file_path(path, folder, l->files[first].name);
+        rc = txnlog_first_zxid(disk, path, &zxid);
+        if (rc == PAWL_ERR_CORRUPT) { /* to be met, and told of, when it is read */
+            rc = 0;
+            break;
+        }
+        first -= zxid < 0;
+    }
+    *out = first;
+    return rc;
+}
+
+/* Leaves out the logs that hold nothing of interest. */
+static int drop_older(struct disk *disk, const char *folder, struct file_list *l, int64_t from)
+{
+    size_t first;
+    int rc = txnlog_find_first(disk, folder, l, from, &first);
+
+    if (rc == 0 && first > 0) {
+        l->count -= first;
+        memmove(l->files, l->files + first, l->count * sizeof(*l->files));
+    }
+    return rc;
+}
+
+int txnlog_reader_open(struct disk *disk, const struct txnlog_reader_options *options, int64_t from,
+                       struct txnlog_reader **out)
+{
+    struct txnlog_reader *r;
+    struct file_list files;
+    int rc = file_list_load(disk, options->folder, TXNLOG_PREFIX, &files);
+
+    if (rc != 0) {
+        return rc;
+    }
+    rc = drop_older(disk, options->folder, &files, from);
+    if (rc != 0) {
+        file_list_fini(&files);
+        return rc;
+    }
+    r = must_zalloc(sizeof(*r));
+    r->disk = disk;
+    r->folder = must_strdup(options->folder);
+    r->limit = options->limit_bytes != 0 ? options->limit_bytes : TXNLOG_DEFAULT_LIMIT;
+    r->from = from;
+    r->skipping = true;
+    r->files = files;
+    r->capacity = BLOCK_BYTES;
+    r->block = must_alloc(r->capacity);
+    r->last_zxid = -1;
+    r->found = TXNLOG_RECORD;
+    *out = r;
+    return 0;
+}
+
+void txnlog_reader_close(struct txnlog_reader *r)
+{
+    if (r == NULL) {
+        return;
+    }
+    disk_close(r->file);
+    file_list_fini(&r->files);
+    free(r->block);
+    free(r->folder);
+    free(r);
+}
+
+const struct txnlog_place *txnlog_reader_place(const struct txnlog_reader *r)
+{
+    return &r->place;
+}
+
+int txnlog_reader_error(const struct txnlog_reader *r)
+{
+    return r->error;
+}
+
+const struct file_list *txnlog_reader_files(const struct txnlog_reader *r)
+{
+    return &r->files;
+}
+
+int txnlog_first_zxid(struct disk *disk, const char *path, int64_t *out)
+{
+    size_t capacity = TXNLOG_HEADER_BYTES + TXNLOG_FRAME_BYTES + TXNLOG_DEFAULT_LIMIT;
+    uint8_t *bytes;
+    struct disk_file *file;
+    struct txn txn;
+    size_t n, size;
+    int rc = disk_open(disk, path, DISK_READ, &file);
+
+    if (rc != 0) {
+        return rc;
+    }
+    bytes = must_alloc(capacity);
+    rc = disk_read(file, 0, bytes, capacity, &n);
+    if (rc == 0 && n >= TXNLOG_HEADER_BYTES && load_u32(bytes) == TXNLOG_MAGIC) {
+        *out = txnlog_look_at(bytes_of(bytes + TXNLOG_HEADER_BYTES, n - TXNLOG_HEADER_BYTES),
+                              TXNLOG_DEFAULT_LIMIT, &txn, &size) == LOOK_RECORD
+                   ? txn.header.zxid
+                   : -1;
+    } else if (rc == 0 && !all_zero(bytes, n)) {
+        rc = PAWL_ERR_CORRUPT;
+    } else if (rc == 0) {
+        *out = -1;
+    }
+    free(bytes);
+    disk_close(file);
+    return rc;
+}

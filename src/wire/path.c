@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/path.h"
+
+#include <stdint.h>
+
+/* One character of well-formed UTF-8 at `p`, up to U+FFFF (beyond that Java sees surrogates, which
+ * paths may not contain). Returns its length, 0 when there is none. */
+static size_t decode_char(const uint8_t *p, size_t left, uint32_t *out)
+{
+    if (p[0] < 0x80) {
+        *out = p[0];
+        return 1;
+    }
+    if (p[0] >= 0xc2 && p[0] <= 0xdf && left >= 2 && (p[1] & 0xc0) == 0x80) {
+        *out = (uint32_t)(p[0] & 0x1f) << 6 | (p[1] & 0x3f);
+        return 2;
+    }
+    if ((p[0] & 0xf0) == 0xe0 && left >= 3 && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80) {
+        *out = (uint32_t)(p[0] & 0x0f) << 12 | (uint32_t)(p[1] & 0x3f) << 6 | (p[2] & 0x3f);
+        return *out >= 0x800 ? 3 : 0;
+    }
+    return 0;
+}
+
+static bool is_forbidden(uint32_t c)
+{
+    return c <= 0x1f || (c >= 0x7f && c <= 0x9f) || (c >= 0xd800 && c <= 0xf8ff) ||
+           (c >= 0xfff0 && c <= 0xffff);
+}
+
+static bool is_dots(const uint8_t *name, size_t len)
+{
+    return (len == 1 && name[0] == '.') || (len == 2 && name[0] == '.' && name[1] == '.');
+}
+
+bool path_is_valid(struct bytes path)
+{
+    const uint8_t *component, *p, *end;
+    uint32_t c;
+    size_t n;
+
+    if (path.len == 0 || path.data[0] != '/') {
+        return false;
+    }
+    if (path.len == 1) {
+        return true;
+    }
+    end = path.data + path.len;
+    component = path.data + 1;
+    for (p = component; p < end; p += n) {
+        if (*p >= 0x20 && *p < 0x7f && *p != '/') {
+            n = 1;
+            continue;
+        }
+        n = decode_char(p, (size_t)(end - p), &c);
+        if (n == 0 || is_forbidden(c)) {
+            return false;
+        }
+        if (c == '/') {
+            if (p == component || is_dots(component, (size_t)(p - component))) {
+                return false;
+            }
+            component = p + 1;
+        }
+    }
+    return component < end && !is_dots(component, (size_t)(end - component));
+}
+
+bool path_has_nul(struct bytes path)
+{
+    return path.len > 0 && memchr(path.data, '\0', path.len) != NULL;
+}
+
+bool path_has_slash_no_nul(struct bytes path)
+{
+    return path.len > 0 && memchr(path.data, '/', path.len) != NULL && !path_has_nul(path);
+}
+
+static size_t last_slash(struct bytes path)
+{
+    size_t i = path.len;
+
+    while (i > 0 && path.data[i - 1] != '/') {
+        i--;
+    }
+    return i;
+}
+
+struct bytes path_parent(struct bytes path)
+{
+    size_t behind = last_slash(path);
+
+    return bytes_of(path.data, behind <= 1 ? 1 : behind - 1);
+}
+
+struct bytes path_name(struct bytes path)
+{
+    size_t behind = last_slash(path);
+
+    return bytes_of(path.data + behind, path.len - behind);
+}
+
+bool path_is_within(struct bytes path, struct bytes prefix)
+{
+    if (prefix.len <= 1) { /* "/" or "": the root */
+        return true;
+    }
+    if (path.len < prefix.len || memcmp(path.data, prefix.data, prefix.len) != 0) {
+        return false;
+    }
+    return path.len == prefix.len || path.data[prefix.len] == '/';
+}

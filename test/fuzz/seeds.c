@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* seeds.c - makes the seed corpus of each fuzz target out of the recorded vectors.
+ *
+ *   fuzz-seeds VECTORS CONF OUT
+ *
+ * CONF is the folder of example configurations.
+ *
+ * One file per input, named by its number; nothing of it is kept in the repository. */
+#define _POSIX_C_SOURCE 200809L
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/vectors.h"
+#include "wire/ops.h"
+#include "wire/packet.h"
+#include "wire/reply.h"
+
+static const char *vectors, *out_folder;
+static int n_written;
+
+static void make_folder(const char *path)
+{
+    if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+        perror(path);
+        exit(1);
+    }
+}
+
+/* `choice` is the byte in front by which a target chooses; -1 for those that have none. */
+static void seed(const char *target, int choice, struct bytes input)
+{
+    char path[4096];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%s", out_folder, target);
+    make_folder(path);
+    snprintf(path, sizeof(path), "%s/%s/%04d", out_folder, target, ++n_written);
+    f = fopen(path, "wb");
+    if (f == NULL) {
+        perror(path);
+        exit(1);
+    }
+    if (choice >= 0) {
+        fputc(choice, f);
+    }
+    fwrite(input.data, 1, input.len, f);
+    fclose(f);
+}
+
+static struct bytes behind(struct bytes b, size_t n)
+{
+    return bytes_of(b.data + n, b.len - n);
+}
+
+/* What was asked last on each connection under each xid, for the replies. */
+static struct {
+    char connection[8];
+    int32_t xid;
+    int32_t op;
+} asked[256];
+static size_t n_asked;
+
+static void seed_request(const struct client_line *line, struct bytes frame)
+{
+    struct jute_reader r = jute_reader_of(frame);
+    int32_t xid = jute_read_int(&r);
+    const struct op *op = op_find(jute_read_int(&r));
+
+    if (op == NULL) {
+        return;
+    }
+    if (n_asked < sizeof(asked) / sizeof(asked[0])) {
+        snprintf(asked[n_asked].connection, sizeof(asked[0].connection), "%s", line->connection);
+        asked[n_asked].xid = xid;
+        asked[n_asked++].op = op->code;
+    }
+    seed("request", op_index(op), behind(frame, 8));
+    if (op->body == BODY_MULTI) {
+        seed("multi", op->code == OP_MULTI_READ, behind(frame, 8));
+    }
+    if (op->body == BODY_PATH_WATCH) {
+        seed("path", -1, jute_read_buffer(&r));
+    }
+}
+
+static void seed_reply(const struct client_line *line, struct bytes frame)
+{
+    struct jute_reader r = jute_reader_of(frame);
+    struct reply_header h = reply_header_read(&r);
+
+    if (h.xid == XID_EVENT) {
+        seed("event", -1, frame);
+        return;
+    }
+    for (size_t i = n_asked; i > 0; i--) {
+        if (asked[i - 1].xid == h.xid && strcmp(asked[i - 1].connection, line->connection) == 0) {
+            seed("reply", op_index(op_find(asked[i - 1].op)), frame);
+            return;
+        }
+    }
+}
+
+static void seed_line(const struct client_line *line, void *arg)
+{
+    struct bytes frame = bytes_of(line->bytes.data + 4, line->bytes.len - 4);
+
+    (void)arg;
+    if (load_u32(line->bytes.data) != frame.len) {
+        return;
+    }
+    if (line->first) {
+        seed("connect", !line->from_client, frame);
+    } else if (line->from_client) {
+        seed_request(line, frame);
+    } else {
+        seed_reply(line, frame);
+    }
+}
+
+static void seed_path(const char *row, void *arg)
+{
+    uint8_t bytes[64];
+
+    (void)arg;
+    seed("path", -1, bytes_of(bytes, vectors_hex(row, bytes, sizeof(bytes))));
+}
+
+static void seed_message(const struct quorum_message *m, void *arg)
+{
+    (void)arg;
+    if (strncmp(m->meaning, "INIT ", 5) == 0) {
+        seed("vote", 0, m->bytes);
+    } else if (strncmp(m->meaning, "NOTIF ", 6) == 0) {
+        seed("vote", 1, m->bytes);
+    } else if (strstr(m->meaning, "SNAPSTREAM") == NULL) {
+        bool sasl = m->bytes.len >= 8 && load_u64(m->bytes.data) == (uint64_t)QUORUM_AUTH_MAGIC;
+
+        seed("packet", sasl, m->bytes);
+    }
+}
+
+static void seed_payload(struct bytes payload, void *arg)
+{
+    (void)arg;
+    seed("txn", -1, payload);
+}
+
+/* Log files are cut behind their last record: mutations in the padding find nothing. */
+static void seed_file(const char *path, const char *name)
+{
+    struct bytes file = vectors_file(path);
+    size_t len = file.len;
+
+    if (strncmp(name, "log.", 4) == 0) {
+        while (len > 16 && file.data[len - 1] == 0) {
+            len--;
+        }
+        seed("txnlog", -1, bytes_of(file.data, len));
+        vectors_log(path, seed_payload, NULL);
+    } else if (strncmp(name, "snapshot.", 9) == 0) {
+        seed("snapshot", strstr(name, ".gz") ? 1 : strstr(name, ".snappy") ? 2 : 0, file);
+    }
+    free((void *)(uintptr_t)file.data);
+}
+
+typedef void (*file_fn)(const char *path, const char *name);
+
+/* In order of name, so that the numbers mean the same everywhere. */
+static void each_file(const char *folder, file_fn fn)
+{
+    struct dirent **entries;
+    char path[4096];
+    int n = scandir(folder, &entries, NULL, alphasort);
+
+    for (int i = 0; i < n; i++) {
+        if (entries[i]->d_name[0] != '.') {
+            snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+            fn(path, entries[i]->d_name);
+        }
+        free(entries[i]);
+    }
+    if (n >= 0) {
+        free(entries);
+    }
+}
+
+static void seed_data_folder(const char *path, const char *name)
+{
+    struct stat info;
+
+    (void)name;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        each_file(path, seed_data_folder);
+    } else {
+        seed_file(path, name);
+    }
+}
+
+static void seed_config(const char *path, const char *name)
+{
+    struct bytes file;
+
+    if (strstr(name, ".cfg") == NULL) {
+        return;
+    }
+    file = vectors_file(path);
+    seed("config", -1, file);
+    free((void *)(uintptr_t)file.data);
+}
+
+static void seed_quorum_file(const char *path, const char *name)
+{
+    (void)name;
+    vectors_quorum(path, seed_message, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    char path[4096];
+
+    if (argc != 4) {
+        fprintf(stderr, "usage: %s VECTORS CONF OUT\n", argv[0]);
+        return 1;
+    }
+    vectors = argv[1];
+    out_folder = argv[3];
+    make_folder(out_folder);
+    snprintf(path, sizeof(path), "%s/client.txt", vectors);
+    vectors_client(path, seed_line, NULL);
+    vectors_table(path, "path-check", seed_path, NULL);
+    snprintf(path, sizeof(path), "%s/quorum", vectors);
+    each_file(path, seed_quorum_file);
+    snprintf(path, sizeof(path), "%s/datadir", vectors);
+    each_file(path, seed_data_folder);
+    each_file(argv[2], seed_config);
+    printf("%d seeds in %s\n", n_written, out_folder);
+    return 0;
+}

@@ -1,0 +1,141 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""kazoo's own test suite, as it ships in Debian's python3-kazoo, on Apache ZooKeeper or on pawld.
+
+    kazoo_suite.py --server apache|pawld [--quick] [--members N] [TEST...]
+
+Every test must pass, except those that kazoo_left_out.txt names for this server with a reason; one
+that skips itself and is not named there counts as failed. --quick leaves the slow tests away;
+--members 3 runs the suite on an ensemble.
+"""
+import argparse
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+
+import servers
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LEFT_OUT = os.path.join(HERE, "kazoo_left_out.txt")
+SUITE_SECONDS = 1500
+SKIP = 77
+
+
+def read_left_out(scopes):
+    """{test: reason} of the lines whose first word is one of `scopes`."""
+    tests = {}
+    with open(LEFT_OUT) as f:
+        for line in f:
+            line = line.strip()
+            if line and not line.startswith("#"):
+                scope, test, reason = line.split(None, 2)
+                if scope in scopes:
+                    tests[test] = reason
+    return tests
+
+
+def free_ports(members):
+    """The first of a block of free ports, in the layout of kazoo's harness: ten per member."""
+    for _ in range(100):
+        first = random.randrange(20000, 32000, 10)
+        wanted = [first + 10 * m + i for m in range(members) for i in range(4)]
+        if all(is_free(port) for port in wanted):
+            return first
+    raise SystemExit("no block of free ports found")
+
+
+def is_free(port):
+    with socket.socket() as s:
+        try:
+            s.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def run_pytest(options, left_out, report):
+    env = dict(os.environ)
+    env.update({
+        "KAZOO_SUITE_SERVER": options.server,
+        "ZOOKEEPER_VERSION": "3.8.0",
+        "ZOOKEEPER_CLUSTER_SIZE": str(options.members),
+        "ZOOKEEPER_PORT_OFFSET": str(free_ports(options.members)),
+        "KAZOO_SUITE_LEFT_OUT": "\n".join(left_out),
+        "PYTHONPATH": HERE,
+        "PYTHONDONTWRITEBYTECODE": "1",
+    })
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "kazoo_harness", "-p", "no:cacheprovider",
+               "--tb=short", "-W", "ignore", "--durations=15", "--junitxml=" + report,
+               "-o", "junit_family=xunit1", "--rootdir=" + tests_folder()]
+    command += [os.path.join(tests_folder(), test) for test in options.tests or [""]]
+    subprocess.run(command, env=env, cwd=os.path.dirname(report), timeout=SUITE_SECONDS)
+
+
+def tests_folder():
+    import kazoo.tests
+    return os.path.dirname(kazoo.tests.__file__)
+
+
+def read_report(path):
+    """{test: 'passed' | 'failed' | 'skipped'} of a junit file."""
+    outcome = {}
+    for case in ElementTree.parse(path).iter("testcase"):
+        module, _, cls = case.get("classname").rpartition(".")
+        if module.endswith("tests"):  # a test function outside a class
+            module, cls = case.get("classname"), ""
+        test = "::".join(filter(None, (module.split(".")[-1] + ".py", cls, case.get("name"))))
+        kinds = {child.tag for child in case}
+        if kinds & {"failure", "error"}:
+            outcome[test] = "failed"
+        elif outcome.get(test) != "failed":
+            outcome[test] = "skipped" if "skipped" in kinds else "passed"
+    return outcome
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--server", choices=sorted(servers.KINDS), required=True)
+    parser.add_argument("--members", type=int, default=1)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("tests", nargs="*", help="e.g. test_lock.py::KazooLockTests")
+    options = parser.parse_args()
+    try:
+        import kazoo.tests, mock, objgraph, pytest  # noqa: F401,E401
+    except ImportError as missing:
+        print("skipped: %s (python3-kazoo python3-pytest python3-mock python3-objgraph)" % missing)
+        return SKIP
+
+    left_out = read_left_out({"both", options.server} | ({"one"} if options.members == 1 else set()))
+    slow = read_left_out({"slow"}) if options.quick else {}
+    began = time.monotonic()
+    folder = tempfile.mkdtemp(prefix="kazoo-suite-")
+    try:
+        report = os.path.join(folder, "report.xml")
+        run_pytest(options, sorted(set(left_out) | set(slow)), report)
+        outcome = read_report(report)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+    named = {kind: sorted(t for t in outcome if outcome[t] == kind)
+             for kind in ("passed", "failed", "skipped")}
+    for test, reason in sorted(left_out.items()):
+        print("left out: %s: %s" % (test, reason))
+    for test in named["failed"]:
+        print("FAILED: %s" % test)
+    for test in named["skipped"]:
+        print("FAILED: %s skips itself here and is not in the list" % test)
+    print("kazoo suite on %s (%d member%s): %d passed, %d failed, %d left out%s, %.0f s" % (
+        options.server, options.members, "s"[:options.members - 1], len(named["passed"]),
+        len(named["failed"]) + len(named["skipped"]), len(left_out),
+        ", %d slow ones not run" % len(slow) if slow else "", time.monotonic() - began))
+    return 0 if named["passed"] and not named["failed"] and not named["skipped"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server_fixture.h - a real server whose host agrees to everything as soon as it is asked to.
+ *
+ * No log, no sockets: bytes go in by fixture_send(), what the server has for a client is taken out
+ * by fixture_take(). Time stands still until fixture_advance(). */
+#ifndef PAWL_TEST_SERVER_FIXTURE_H
+#define PAWL_TEST_SERVER_FIXTURE_H
+
+#include "server/server.h"
+#include "store/txn_batch.h"
+#include "wire/reply.h"
+#include "wire/request.h"
+
+struct server_fixture {
+    struct server_host host; /* first: the host's callbacks find the fixture by it */
+    struct server *server;
+    struct txn_batch batch;
+    struct server_facts facts; /* what the host tells; change it at will */
+    int64_t now_us, wall_ms;
+    uint16_t next_port;
+    int32_t next_xid;
+    bool hold; /* writes stay in flight until fixture_commit_all() */
+    struct strbuf taken;
+};
+
+/* Usual options of a standalone server: tick 2 s, all words listed, no limits in the way. */
+struct server_options fixture_options(void);
+
+/* `options` NULL: the usual ones. A fresh tree with its system nodes; the clock says
+ * 2026-11-15 02:24:00 UTC. */
+void fixture_init(struct server_fixture *f, const struct server_options *options);
+void fixture_fini(struct server_fixture *f);
+
+/* Time passes, with ticks of the server on the way. */
+void fixture_advance(struct server_fixture *f, int64_t ms);
+
+/* Commits what is in flight, in order. */
+void fixture_commit_all(struct server_fixture *f);
+
+/* A new link from 127.0.0.1; ports count up from 40001. Nothing has been said yet. */
+struct connection *fixture_connect(struct server_fixture *f);
+void fixture_send(struct server_fixture *f, struct connection *c, struct bytes bytes);
+
+/* What waits to be sent to `c`, taken out; good until the next call that takes something. */
+struct bytes fixture_take(struct server_fixture *f, struct connection *c);
+
+/* A link with a new session. */
+struct connection *fixture_client(struct server_fixture *f, int32_t timeout_ms);
+
+/* Sends a request and takes the frames it brought: events first, then the reply. The reply's header
+ * is given back, `body` set to what follows it (NULL: not wanted). Fails the test without one. */
+struct reply_header fixture_request(struct server_fixture *f, struct connection *c,
+                                    const struct request *q, struct jute_reader *body);
+
+/* The usual requests; each returns the error of the reply. */
+int fixture_create(struct server_fixture *f, struct connection *c, const char *path,
+                   const char *data, int32_t flags);
+int fixture_set(struct server_fixture *f, struct connection *c, const char *path, const char *data);
+int fixture_delete(struct server_fixture *f, struct connection *c, const char *path);
+int fixture_get(struct server_fixture *f, struct connection *c, const char *path, bool watch);
+int fixture_exists(struct server_fixture *f, struct connection *c, const char *path, bool watch);
+int fixture_children(struct server_fixture *f, struct connection *c, const char *path, bool watch);
+int fixture_ping(struct server_fixture *f, struct connection *c);
+
+/* The answer to a four-letter word on a link of its own, which must be closed by it. Good until the
+ * next call that takes something. */
+const char *fixture_word(struct server_fixture *f, const char *word);
+
+#endif

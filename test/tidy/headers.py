@@ -1,0 +1,40 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""headers.py ROOT: each public header compiles alone, as C99 and as C++11, without a warning."""
+import pathlib
+import shutil
+import subprocess
+import sys
+
+WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
+LANGUAGES = (("c", "c99", ("gcc", "clang", "clang-14")),
+             ("c++", "c++11", ("g++", "clang++", "clang++-14")))
+
+
+def compiles(compiler, language, standard, root, header):
+    command = [compiler, "-x", language, "-std=" + standard, "-fsyntax-only", "-I", str(root / "include")]
+    # Twice: a header without a guard does not survive it.
+    text = "#include <%s>\n#include <%s>\ntypedef int not_empty;\n" % (header, header)
+    done = subprocess.run(command + WARNINGS + ["-"], input=text, capture_output=True, text=True)
+    if done.returncode != 0:
+        print("%s as %s with %s:\n%s" % (header, standard, compiler, done.stderr))
+    return done.returncode == 0
+
+
+def main(root):
+    headers = sorted(p.relative_to(root / "include") for p in (root / "include").rglob("*.h"))
+    good, tried = 0, 0
+    for language, standard, compilers in LANGUAGES:
+        compiler = next((c for c in compilers if shutil.which(c)), None)
+        if compiler is None:
+            print("no compiler for %s" % standard)
+            return 77
+        for header in headers:
+            tried += 1
+            good += compiles(compiler, language, standard, root, header)
+    print("%d headers, %d of %d compilations good" % (len(headers), good, tried))
+    return 0 if tried > 0 and good == tried else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1])))

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/path.h"
+
+#include "lib/test.h"
+#include "lib/vectors.h"
+
+/* What Apache's server answered for one path: create, sequential create, setData, exists. Full
+ * validation is setData's first test, so -8 there is its verdict; a NUL is what makes exists say
+ * -8. */
+static void check_path(const char *row, void *arg)
+{
+    uint8_t bytes[64];
+    char text[128];
+    int create, sequential, set_data, exists;
+    struct bytes path;
+
+    (void)arg;
+    assert_int_equal(
+        sscanf(row, "%127s %d %d %d %d", text, &create, &sequential, &set_data, &exists), 5);
+    path = bytes_of(bytes, vectors_hex(text, bytes, sizeof(bytes)));
+    if (path_is_valid(path) != (set_data != -8)) {
+        fail_msg("%s: path_is_valid() disagrees with the recording", text);
+    }
+    if (path_has_nul(path) != (exists == -8)) {
+        fail_msg("%s: path_has_nul() disagrees with the recording", text);
+    }
+    if (!path_has_slash_no_nul(path)) {
+        assert_int_equal(create, -8);
+        assert_int_equal(sequential, -8);
+    }
+}
+
+static void recorded_paths_are_judged_as_recorded(void **state)
+{
+    (void)state;
+    assert_int_equal(vectors_table(VECTORS "/client.txt", "path-check", check_path, NULL), 38);
+}
+
+static void null_is_no_path(void **state)
+{
+    (void)state;
+    assert_false(path_is_valid(BYTES_NULL));
+    assert_false(path_has_nul(BYTES_NULL));
+    assert_false(path_has_slash_no_nul(BYTES_NULL));
+}
+
+static void characters_cut_off_at_the_end_are_not_valid(void **state)
+{
+    static const uint8_t cut[] = {'/', 0xe4, 0xb8}; /* two bytes of three */
+
+    (void)state;
+    assert_false(path_is_valid(bytes_of(cut, 2)));
+    assert_false(path_is_valid(bytes_of(cut, 3)));
+}
+
+static void overlong_forms_are_not_valid(void **state)
+{
+    (void)state;
+    assert_false(path_is_valid(bytes_str("/\xc0\xaf")));     /* '/' in two bytes */
+    assert_false(path_is_valid(bytes_str("/\xc1\x81")));     /* 'A' in two */
+    assert_false(path_is_valid(bytes_str("/\xe0\x80\xaf"))); /* '/' in three */
+    assert_true(path_is_valid(bytes_str("/\xe0\xa0\x80")));  /* U+0800, the first of three */
+}
+
+static void parent_and_name_split_at_the_last_slash(void **state)
+{
+    (void)state;
+    assert_str_view(path_parent(bytes_str("/a/b/c")), "/a/b");
+    assert_str_view(path_name(bytes_str("/a/b/c")), "c");
+    assert_str_view(path_parent(bytes_str("/a")), "/");
+    assert_str_view(path_name(bytes_str("/a")), "a");
+    assert_str_view(path_parent(bytes_str("/")), "/");
+    assert_str_view(path_name(bytes_str("/")), "");
+    assert_str_view(path_parent(bytes_str("/t/")), "/t");
+}
+
+static void within_goes_by_whole_components(void **state)
+{
+    (void)state;
+    assert_true(path_is_within(bytes_str("/a"), bytes_str("/a")));
+    assert_true(path_is_within(bytes_str("/a/b"), bytes_str("/a")));
+    assert_false(path_is_within(bytes_str("/ab"), bytes_str("/a")));
+    assert_false(path_is_within(bytes_str("/"), bytes_str("/a")));
+    assert_true(path_is_within(bytes_str("/a"), bytes_str("/")));
+    assert_true(path_is_within(bytes_str("/a"), bytes_str("")));
+    assert_false(path_is_within(BYTES_NULL, bytes_str("/a")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recorded_paths_are_judged_as_recorded),
+        cmocka_unit_test(null_is_no_path),
+        cmocka_unit_test(characters_cut_off_at_the_end_are_not_valid),
+        cmocka_unit_test(overlong_forms_are_not_valid),
+        cmocka_unit_test(parent_and_name_split_at_the_last_slash),
+        cmocka_unit_test(within_goes_by_whole_components),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
