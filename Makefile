@@ -12,7 +12,7 @@ DESTDIR   ?=
 FUZZ_TIME ?= 60
 SOAK_TIME ?= 3600
 
-# Labels that take longer than a change should wait for; `make interop` and `make soak` run them.
+# Labels that take longer than a change should wait for; `make interop` runs them.
 LONG = interop-full|soak
 
 .PHONY: all deps deps-build deps-test deps-fuzz deps-format run test bench fuzz interop soak \
@@ -34,8 +34,7 @@ run: all ## Start a server on a fresh folder, write through it, read back, and s
 # Three builds, then one run of all of their tests; the last lines are its summary.
 test: deps-build deps-test ## Build with and without sanitizers and run the tests (under 20 minutes)
 	@for preset in release dev tsan; do \
-	    cmake --preset $$preset -DPAWL_TESTS=ON >build.log 2>&1 && rm -f build.log || \
-	        { cat build.log; rm -f build.log; exit 1; }; \
+	    cmake --preset $$preset -DPAWL_TESTS=ON >/dev/null || exit 1; \
 	    cmake --build --preset $$preset -j$(JOBS) || exit 1; \
 	done
 	@scripts/ctest.sh $(JOBS) '$(LONG)' build-dev build-tsan build
@@ -55,10 +54,11 @@ interop: deps-build deps-test ## Run all tests with others' programs, at full le
 	@cmake --build build -j$(JOBS)
 	@ctest --test-dir build -L '^interop' --output-on-failure
 
-soak: deps-build deps-test ## Run the endless tests for SOAK_TIME seconds (3600)
+soak: deps-build deps-test ## Run the randomised tests with new seeds for SOAK_TIME seconds (3600)
 	@cmake --preset release -DPAWL_TESTS=ON >/dev/null
 	@cmake --build build -j$(JOBS)
-	@SOAK_TIME=$(SOAK_TIME) ctest --test-dir build -L '^soak$$' --output-on-failure
+	@build/bin/fuzz-seeds test/vectors conf build/test/fuzz/seeds
+	@scripts/soak.sh build $(SOAK_TIME)
 
 coverage: deps-build deps-test ## Say which lines the tests reach
 	@cmake --preset coverage >/dev/null

@@ -1,14 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `make install` puts where.
+# What `make install` puts where. Paths inside the files it writes are relative to where they are
+# found, so the tree may be moved as a whole.
 include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
 
 if(TARGET pawld)
   install(TARGETS pawld RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
+install(TARGETS pawl_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/libpawl.a DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/pawl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
+
+# pkg-config --cflags --libs pawl; with --static for libpawl.a
+file(RELATIVE_PATH PAWL_PC_UP /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" PAWL_PC_UP "${PAWL_PC_UP}")
+configure_file(${CMAKE_SOURCE_DIR}/cmake/pawl.pc.in ${CMAKE_BINARY_DIR}/pawl.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/pawl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# find_package(pawl), then link pawl::pawl or pawl::static
+set(PAWL_CMAKE_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/pawl)
+configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/pawl-config.cmake.in
+                              ${CMAKE_BINARY_DIR}/pawl-config.cmake
+                              INSTALL_DESTINATION ${PAWL_CMAKE_FOLDER}
+                              PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/pawl-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/pawl-config.cmake ${CMAKE_BINARY_DIR}/pawl-config-version.cmake
+        DESTINATION ${PAWL_CMAKE_FOLDER})
+
+file(GLOB man8 CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.8)
+file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.md)
+install(FILES ${man8} DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
+install(FILES ${pages} ${CMAKE_SOURCE_DIR}/conf/pawld.cfg.example DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE
         DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
-install(FILES ${CMAKE_SOURCE_DIR}/conf/pawld.cfg.example DESTINATION ${CMAKE_INSTALL_DOCDIR}
-        OPTIONAL)
-install(FILES ${CMAKE_SOURCE_DIR}/conf/pawld.service DESTINATION lib/systemd/system OPTIONAL)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        FILES_MATCHING PATTERN "*.c")
+# The unit names the program by its full path, which is known only at the time of installing.
+install(CODE "
+  set(PAWLD \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/pawld\")
+  configure_file(\"${CMAKE_SOURCE_DIR}/conf/pawld.service.in\"
+                 \"${CMAKE_BINARY_DIR}/pawld.service\" @ONLY)")
+install(FILES ${CMAKE_BINARY_DIR}/pawld.service DESTINATION lib/systemd/system)

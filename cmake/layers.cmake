@@ -14,9 +14,11 @@ function(pawl_layer name)
   add_library(pawl_${name} STATIC ${sources})
   target_include_directories(pawl_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
   target_link_libraries(pawl_${name} PUBLIC ${ARGN})
+  # build/lib is for what others link.
+  set_target_properties(pawl_${name} PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/layers)
 endfunction()
 
-pawl_layer(base)
+pawl_layer(base ZLIB::ZLIB)
 pawl_layer(os pawl_base Threads::Threads)
 pawl_layer(wire pawl_base)
 pawl_layer(store pawl_wire pawl_base ZLIB::ZLIB ${SNAPPY_LIBRARY})

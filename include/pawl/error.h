@@ -6,6 +6,8 @@
 #ifndef PAWL_ERROR_H
 #define PAWL_ERROR_H
 
+#include <pawl/api.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -56,7 +58,9 @@ extern "C" {
     X(CORRUPT, -1007, "damaged data")                                                       \
     X(CONFIG, -1008, "invalid configuration")                                               \
     X(ADDRESS, -1009, "the address cannot be used")                                         \
-    X(TOO_LARGE, -1010, "larger than its limit")
+    X(TOO_LARGE, -1010, "larger than its limit")                                            \
+    X(FORKED, -1020, "the handle belongs to the parent process")                            \
+    X(WOULD_DEADLOCK, -1021, "a blocking call inside a callback would wait for itself")
 
 enum pawl_error {
     PAWL_OK = 0,
@@ -66,10 +70,10 @@ enum pawl_error {
 };
 
 /* The sentence for `code`, never NULL; static memory. */
-const char *pawl_strerror(int code);
+PAWL_API const char *pawl_strerror(int code);
 
 /* The name, "NO_NODE"; "UNKNOWN" for a number that is not in the table. */
-const char *pawl_error_name(int code);
+PAWL_API const char *pawl_error_name(int code);
 
 #ifdef __cplusplus
 }

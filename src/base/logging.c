@@ -14,6 +14,7 @@ static log_sink_fn the_sink;
 static void *the_sink_arg;
 static int64_t (*the_clock)(void);
 static _Atomic int the_level = LOG_INFO;
+static _Thread_local const struct log_target *the_target;
 
 void logging_set_sink(log_sink_fn sink, void *arg)
 {
@@ -31,8 +32,21 @@ void logging_set_level(enum log_level level)
     atomic_store(&the_level, (int)level);
 }
 
+void logging_use(const struct log_target *target)
+{
+    the_target = target;
+}
+
+const struct log_target *logging_used(void)
+{
+    return the_target;
+}
+
 enum log_level logging_level(void)
 {
+    if (the_target != NULL) {
+        return the_target->level;
+    }
     return (enum log_level)atomic_load_explicit(&the_level, memory_order_relaxed);
 }
 
@@ -47,10 +61,12 @@ const char *log_level_name(enum log_level level)
  * of lost. */
 static void emit(enum log_level level, uint64_t held_back, const char *format, va_list args)
 {
+    log_sink_fn sink = the_target != NULL ? the_target->sink : the_sink;
+    void *arg = the_target != NULL ? the_target->arg : the_sink_arg;
     char line[LINE_BYTES + 64];
     int len;
 
-    if (the_sink == NULL) {
+    if (sink == NULL) {
         return;
     }
     len = vsnprintf(line, LINE_BYTES, format, args);
@@ -61,7 +77,7 @@ static void emit(enum log_level level, uint64_t held_back, const char *format, v
     if (held_back > 0 && len >= 0) {
         snprintf(line + len, 64, " (and %" PRIu64 " more like it)", held_back);
     }
-    the_sink(level, len < 0 ? format : line, the_sink_arg);
+    sink(level, len < 0 ? format : line, arg);
 }
 
 void log_line(enum log_level level, const char *format, ...)

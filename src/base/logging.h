@@ -24,6 +24,21 @@ void logging_set_clock(int64_t (*clock)(void));
 
 /* Lines above this level are dropped. Any thread, any time. */
 void logging_set_level(enum log_level level);
+
+/* Where the lines of some threads go instead, so that each of several servers in a process has a
+ * log of its own. */
+struct log_target {
+    log_sink_fn sink; /* NULL: lines are dropped */
+    void *arg;
+    enum log_level level;
+};
+
+/* For the calling thread; NULL: back to what the process has. A thread hands on to those it starts
+ * what it uses itself. */
+void logging_use(const struct log_target *target);
+const struct log_target *logging_used(void);
+
+/* What applies to the calling thread. */
 enum log_level logging_level(void);
 const char *log_level_name(enum log_level level);
 

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "daemon/config.h"
@@ -55,19 +54,17 @@ static const char *environment(const char *name, const char *otherwise)
     return value == NULL ? otherwise : value;
 }
 
-static void collect_system(struct server_facts *out)
+static void collect_system(struct facts_memory *memory, struct server_facts *out)
 {
-    static struct utsname system;
-    static char folder[512];
-
-    uname(&system);
-    out->host_name = system.nodename;
-    out->os_name = system.sysname;
-    out->os_arch = system.machine;
-    out->os_version = system.release;
+    uname(&memory->system);
+    out->host_name = memory->system.nodename;
+    out->os_name = memory->system.sysname;
+    out->os_arch = memory->system.machine;
+    out->os_version = memory->system.release;
     out->user_name = environment("USER", environment("LOGNAME", ""));
     out->user_home = environment("HOME", "");
-    out->user_dir = getcwd(folder, sizeof(folder)) == NULL ? "" : folder;
+    out->user_dir = getcwd(memory->work_dir, sizeof(memory->work_dir));
+    out->user_dir = out->user_dir == NULL ? "" : out->user_dir;
     out->memory_free_mb = megabytes(_SC_AVPHYS_PAGES);
     out->memory_total_mb = megabytes(_SC_PHYS_PAGES);
     out->memory_max_mb = out->memory_total_mb;
@@ -76,20 +73,21 @@ static void collect_system(struct server_facts *out)
 
 void facts_collect(void *arg, struct server_facts *out)
 {
-    static char data_dir[512], log_dir[512];
     struct host *h = arg;
+    struct facts_memory *memory = &h->facts;
     const struct config *c = h->config;
 
     out->client_port = h->port;
     out->secure_client_port = -1;
     out->listen_backlog = c->net.backlog;
-    snprintf(data_dir, sizeof(data_dir), "%s/%s", h->in_memory ? "" : c->store.data_dir,
-             STORE_FOLDER);
-    snprintf(log_dir, sizeof(log_dir), "%s/%s", h->in_memory ? "" : c->store.log_dir, STORE_FOLDER);
-    out->data_dir = data_dir;
-    out->log_dir = log_dir;
+    snprintf(memory->data_dir, sizeof(memory->data_dir), "%s/%s",
+             h->in_memory ? "" : c->store.data_dir, STORE_FOLDER);
+    snprintf(memory->log_dir, sizeof(memory->log_dir), "%s/%s",
+             h->in_memory ? "" : c->store.log_dir, STORE_FOLDER);
+    out->data_dir = memory->data_dir;
+    out->log_dir = memory->log_dir;
     out->data_dir_bytes = folder_bytes(h->data_disk);
     out->log_dir_bytes =
         h->log_disk == h->data_disk ? out->data_dir_bytes : folder_bytes(h->log_disk);
-    collect_system(out);
+    collect_system(memory, out);
 }

@@ -163,8 +163,10 @@ static void look_at_log(struct host *h)
     }
     if (p.n_syncs > h->n_syncs_seen) {
         h->n_syncs_seen = p.n_syncs;
-        host_step(h, &(struct member_input){
-                         .kind = MEMBER_DURABLE, .zxid = p.durable_zxid, .log_bytes = p.log_bytes});
+        host_step(h, &(struct member_input){.kind = MEMBER_DURABLE,
+                                            .zxid = p.durable_zxid,
+                                            .log_bytes = p.log_bytes,
+                                            .took_ms = p.sync_ms_last});
     }
 }
 
@@ -237,7 +239,10 @@ static int open_disks(struct host *h, struct host_error *error)
         h->log_disk = h->data_disk;
     }
     if (rc != PAWL_OK) {
-        return set_error(error, rc, EXIT_DATA_FOLDER, "%s", disk_posix_open_error());
+        return set_error(error, rc, EXIT_DATA_FOLDER, "%s%s", disk_posix_open_error(),
+                         rc == PAWL_ERR_NOT_FOUND && !c->store.autocreate
+                             ? ". Make it; datadir.autocreate=false forbids the server to do so"
+                             : "");
     }
     rc = disk_posix_lock(h->data_disk, LOCK_FILE, &h->data_lock);
     if (rc == PAWL_OK && h->log_disk != h->data_disk) {
@@ -264,11 +269,13 @@ static int recover(struct host *h, struct tree **tree, int64_t *zxid, struct hos
         return set_error(error, rc, EXIT_DATA_FOLDER, "Unable to load database on disk: %s",
                          report.error);
     }
+    h->load_ms = clock_monotonic_ms() - began_ms;
+    h->loaded = report;
     *zxid = report.last_zxid < 0 ? 0 : report.last_zxid;
     log_info("loaded %" PRId64 " nodes up to zxid 0x%" PRIx64 " from %s in %" PRId64 " ms (%" PRIu64
              " transactions replayed)",
-             tree_count(*tree), (uint64_t)*zxid, h->config->store.data_dir,
-             clock_monotonic_ms() - began_ms, report.n_replayed);
+             tree_count(*tree), (uint64_t)*zxid, h->config->store.data_dir, h->load_ms,
+             report.n_replayed);
     return PAWL_OK;
 }
 
@@ -305,7 +312,8 @@ static void start_member(struct host *h, struct tree *tree, int64_t zxid)
     struct member_options options;
 
     options_for_member(h->config, &options);
-    options.seed = (uint64_t)clock_wall_ms() ^ (uint64_t)getpid() << 40;
+    options.seed = (uint64_t)clock_wall_ms() ^ (uint64_t)getpid() << 40 ^
+                   (uint64_t)(uintptr_t)h; /* several may start at once in one process */
     options.facts = facts_collect;
     options.facts_arg = h;
     if (h->in_memory) {
@@ -313,6 +321,15 @@ static void start_member(struct host *h, struct tree *tree, int64_t zxid)
         options.snap_size_bytes = 0;
     }
     h->member = member_new(&options, tree, zxid, clock_monotonic_us(), clock_wall_ms());
+}
+
+static void observe_start(struct host *h)
+{
+    struct server *s = member_server(h->member);
+
+    server_observe(s, SUMMARY_DB_INIT_TIME, h->load_ms);
+    server_observe(s, SUMMARY_STARTUP_TXNS_LOADED, (int64_t)h->loaded.n_replayed);
+    s->stats.digest_mismatches_count += h->loaded.n_digest_mismatches;
 }
 
 static void on_listener(uv_poll_t *poll, int status, int events)
@@ -399,6 +416,9 @@ static int host_fill(struct host *h, struct host_error *error)
         }
     }
     start_member(h, tree, zxid);
+    if (!h->in_memory) {
+        observe_start(h);
+    }
     return open_listeners(h, error);
 }
 
@@ -408,7 +428,6 @@ int host_open(const struct config *config, bool in_memory, struct host **out,
     struct host *h = must_zalloc(sizeof(*h));
     int rc;
 
-    raise_file_limit();
     h->config = config;
     h->in_memory = in_memory;
     h->port = -1;
@@ -475,13 +494,14 @@ static void close_handle(uv_handle_t *handle, void *arg)
 
 static void close_listeners(struct host *h)
 {
+    /* The name first: once nobody listens it may be another server's. */
+    if (h->listeners[1].fd >= 0) {
+        unlink(h->config->net.unix_socket);
+    }
     for (int i = 0; i < MAX_LISTENERS; i++) {
         if (h->listeners[i].fd >= 0) {
             close(h->listeners[i].fd);
         }
-    }
-    if (h->listeners[1].fd >= 0) {
-        unlink(h->config->net.unix_socket);
     }
 }
 

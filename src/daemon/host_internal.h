@@ -4,6 +4,7 @@
 #define PAWL_DAEMON_HOST_INTERNAL_H
 
 #include <stdatomic.h>
+#include <sys/utsname.h>
 #include <uv.h>
 
 #include "base/map.h"
@@ -11,6 +12,7 @@
 #include "daemon/snapshot_thread.h"
 #include "daemon/txnlog_thread.h"
 #include "member/member.h"
+#include "store/recovery.h"
 
 enum { READ_BYTES = 256 * 1024, MAX_LISTENERS = 2 };
 
@@ -18,6 +20,12 @@ struct listener {
     uv_poll_t poll;
     struct host *host;
     int fd; /* -1: not open */
+};
+
+/* What the strings of struct server_facts point to. */
+struct facts_memory {
+    struct utsname system;
+    char work_dir[512], data_dir[512], log_dir[512];
 };
 
 struct host {
@@ -48,8 +56,11 @@ struct host {
     struct snapshot_thread *snapshots; /* NULL: in memory */
     uint64_t n_snapshots;              /* finished ones that the member was told of */
     int64_t n_syncs_seen;
+    int64_t load_ms; /* how long the folder took to load, and what was replayed */
+    struct recovery_report loaded;
 
     struct member *member;
+    struct facts_memory facts;
     struct member_effects effects;
     struct list links;
     size_t n_links;

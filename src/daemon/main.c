@@ -15,6 +15,7 @@
 #include "daemon/config.h"
 #include "daemon/host.h"
 #include "daemon/log_sink.h"
+#include "os/socket.h"
 #include "pawl/error.h"
 #include "pawl/version.h"
 
@@ -63,9 +64,13 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
+/* NULL: getopt_long() has said what is wrong. */
 static void bad_usage(const char *what)
 {
-    fprintf(stderr, "pawld: %s\n%s", what, usage);
+    if (what != NULL) {
+        fprintf(stderr, "pawld: %s\n", what);
+    }
+    fprintf(stderr, "pawld --help tells what there is\n");
     exit(EXIT_INVALID_CONFIG);
 }
 
@@ -120,7 +125,7 @@ static void parse_arguments(int argc, char **argv, struct arguments *a)
             print_and_exit(option);
             break;
         default:
-            bad_usage("see above");
+            bad_usage(NULL);
         }
     }
     if (optind < argc) {
@@ -156,8 +161,9 @@ static void load(struct config *c, const struct arguments *a, struct config_line
     if (a->json) {
         config_set(c, "log.format", "json", CONFIG_OPTION, errors);
     }
-    if (a->file != NULL) {
-        config_read_file(c, a->file, errors);
+    if (a->file != NULL && config_read_file(c, a->file, errors) != PAWL_OK &&
+        access(a->file, R_OK) != 0) {
+        return; /* that nothing else is given follows from it, and need not be said */
     }
     config_finish(c, errors);
     config_check_supported(c, errors);
@@ -181,18 +187,45 @@ static void load_or_exit(struct config *c, const struct arguments *a)
     say_all(LOG_WARN, &c->warnings);
     if (errors.n > 0) {
         say_all(LOG_ERROR, &errors);
-        fprintf(stderr, "Invalid config, exiting abnormally\n");
+        log_error("Invalid config, exiting abnormally");
         exit(EXIT_INVALID_CONFIG);
     }
     config_lines_fini(&errors);
 }
 
+/* ---- readiness ---- */
+
+/* Tells systemd how we are; nothing happens without $NOTIFY_SOCKET. */
+static void notify(const char *state)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int fd;
+
+    if (path == NULL || strlen(path) >= sizeof(a.sun_path)) {
+        return;
+    }
+    strcpy(a.sun_path, path);
+    if (a.sun_path[0] == '@') {
+        a.sun_path[0] = '\0';
+    }
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0) {
+        sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&a,
+               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path)));
+        close(fd);
+    }
+}
+
 /* ---- signals: a thread of their own waits for them ---- */
 
 struct control {
-    struct host *host;
     struct config *config;
     const struct arguments *arguments;
+    pthread_mutex_t lock; /* guards all below */
+    struct host *host;    /* NULL: still opening */
+    bool reload_wanted;   /* while it was */
+    bool ended;
 };
 
 /* On the host's thread. */
@@ -211,7 +244,9 @@ static void reload(void *arg)
         config_fini(&fresh);
     } else {
         config_reload(control->config, &fresh, &notes);
+        say_all(LOG_WARN, &fresh.warnings);
         say_all(LOG_INFO, &notes);
+        log_info("the configuration was re-read%s", notes.n == 0 ? ": nothing has changed" : "");
         logging_set_level((enum log_level)control->config->log.level);
         config_fini(&fresh);
     }
@@ -219,93 +254,136 @@ static void reload(void *arg)
     config_lines_fini(&notes);
 }
 
+static void stop_by_signal(struct control *control, int number)
+{
+    log_info("signal %d: stopping", number);
+    notify("STOPPING=1");
+    if (control->host == NULL) {
+        /* A large folder is being read. Nothing is lost by not waiting for the end of that: a
+         * start that is cut off leaves the folder as a crash would. */
+        _exit(0);
+    }
+    host_stop(control->host);
+}
+
+/* False: there is nothing left to wait for. */
+static bool take_signal(struct control *control, int number)
+{
+    if (control->ended) {
+        return false;
+    }
+    if (number != SIGHUP) {
+        stop_by_signal(control, number);
+        return false;
+    }
+    if (control->host == NULL) {
+        control->reload_wanted = true;
+    } else {
+        host_reload(control->host, reload, control);
+    }
+    return true;
+}
+
+static void our_signals(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGHUP);
+}
+
 static void *wait_for_signals(void *arg)
 {
     struct control *control = arg;
+    bool more = true;
     sigset_t set;
     int number;
 
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    for (;;) {
-        if (sigwait(&set, &number) != 0) {
-            continue;
+    our_signals(&set);
+    while (more) {
+        if (sigwait(&set, &number) == 0) {
+            pthread_mutex_lock(&control->lock);
+            more = take_signal(control, number);
+            pthread_mutex_unlock(&control->lock);
         }
-        if (number == SIGHUP) {
-            host_reload(control->host, reload, control);
-            continue;
-        }
-        log_info("signal %d: stopping", number);
-        host_stop(control->host);
-        return NULL;
     }
+    return NULL;
 }
 
 static void block_signals(void)
 {
     sigset_t set;
 
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
+    our_signals(&set);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
-}
-
-/* Tells systemd that the server is ready; nothing happens without $NOTIFY_SOCKET. */
-static void notify_ready(void)
-{
-    const char *path = getenv("NOTIFY_SOCKET");
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    int fd;
-
-    if (path == NULL || strlen(path) >= sizeof(a.sun_path)) {
-        return;
-    }
-    strcpy(a.sun_path, path);
-    if (a.sun_path[0] == '@') {
-        a.sun_path[0] = '\0';
-    }
-    fd = socket(AF_UNIX, SOCK_DGRAM, 0);
-    if (fd >= 0) {
-        sendto(fd, "READY=1", 7, MSG_NOSIGNAL, (struct sockaddr *)&a,
-               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path)));
-        close(fd);
-    }
 }
 
 static int fail(const struct host_error *error)
 {
     log_error("%s", error->text);
     if (error->exit_code == EXIT_DATA_FOLDER) {
-        fprintf(stderr, "Unable to access datadir, exiting abnormally\n");
+        log_error("Unable to access datadir, exiting abnormally");
     }
     return error->exit_code;
 }
 
-static int serve(struct config *config, const struct arguments *arguments)
+/* From here on signals reach the host, also one that came while it was opening. */
+static void let_signals_in(struct control *control, struct host *host)
 {
-    struct control control = {.config = config, .arguments = arguments};
-    struct host_error error = {0};
-    pthread_t signals;
-    int rc = host_open(config, false, &control.host, &error);
+    pthread_mutex_lock(&control->lock);
+    control->host = host;
+    if (control->reload_wanted) {
+        host_reload(host, reload, control);
+    }
+    pthread_mutex_unlock(&control->lock);
+}
 
-    if (rc != PAWL_OK) {
-        return fail(&error);
-    }
-    pthread_create(&signals, NULL, wait_for_signals, &control);
-    if (config->net.client_port == 0) {
-        printf("%d\n", host_port(control.host));
-        fflush(stdout);
-    }
-    notify_ready();
-    rc = host_run(control.host, &error);
+static void end_signals(struct control *control, pthread_t signals)
+{
+    pthread_mutex_lock(&control->lock);
+    control->ended = true;
+    pthread_mutex_unlock(&control->lock);
     pthread_kill(signals, SIGTERM); /* if it was not a signal that ended us */
     pthread_join(signals, NULL);
-    host_close(control.host);
+}
+
+static int serve_until_stopped(struct control *control, struct host_error *error)
+{
+    struct host *host;
+    int rc = host_open(control->config, false, &host, error);
+
+    if (rc != PAWL_OK) {
+        return rc;
+    }
+    let_signals_in(control, host);
+    if (control->config->net.client_port == 0) {
+        printf("%d\n", host_port(host));
+        fflush(stdout);
+    }
+    notify("READY=1");
+    rc = host_run(host, error);
+    pthread_mutex_lock(&control->lock);
+    control->ended = true; /* the host is no longer there for signals */
+    pthread_mutex_unlock(&control->lock);
+    host_close(host);
+    return rc;
+}
+
+static int serve(struct config *config, const struct arguments *arguments)
+{
+    struct control control = {
+        .config = config, .arguments = arguments, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct host_error error = {0};
+    pthread_t signals;
+    int rc;
+
+    if (pthread_create(&signals, NULL, wait_for_signals, &control) != 0) {
+        log_error("no thread can be started: %s", strerror(errno));
+        return EXIT_UNEXPECTED;
+    }
+    rc = serve_until_stopped(&control, &error);
+    end_signals(&control, signals);
     return rc == PAWL_OK ? 0 : fail(&error);
 }
 
@@ -317,6 +395,7 @@ int main(int argc, char **argv)
 
     parse_arguments(argc, argv, &arguments);
     block_signals();
+    raise_file_limit();
     load_or_exit(&config, &arguments);
     if (arguments.check) {
         config_print_effective(&config, stdout, false);

@@ -30,6 +30,7 @@ struct snapshot_thread {
     struct snapshot_file *file; /* the thread's alone, like the next two */
     int64_t zxid;
     int64_t began_ms;
+    const struct log_target *log_target;
     pthread_t thread;
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
@@ -197,6 +198,7 @@ static void *run(void *arg)
     struct snapshot_thread *t = arg;
     struct job *job;
 
+    logging_use(t->log_target);
     while ((job = next_job(t)) != NULL) {
         do_job(t, job);
         free_job(t, job);
@@ -209,6 +211,7 @@ struct snapshot_thread *snapshot_thread_start(const struct snapshot_thread_optio
     struct snapshot_thread *t = must_zalloc(sizeof(*t));
 
     t->options = *options;
+    t->log_target = logging_used();
     list_init(&t->jobs);
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->changed, NULL);

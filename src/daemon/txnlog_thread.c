@@ -15,6 +15,7 @@
 struct txnlog_thread {
     struct txnlog_thread_options options;
     struct txnlog *log; /* the thread's alone */
+    const struct log_target *log_target;
     pthread_t thread;
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
@@ -101,6 +102,7 @@ static void *run(void *arg)
     struct txn_batch batch;
     int rc = PAWL_OK;
 
+    logging_use(t->log_target);
     txn_batch_init(&batch);
     while (rc == PAWL_OK && take(t, &batch)) {
         int64_t zxid = container_of(batch.blocks.prev, struct txn_block, link)->last_zxid;
@@ -124,6 +126,7 @@ int txnlog_thread_start(const struct txnlog_thread_options *options, struct txnl
         return rc;
     }
     t->options = *options;
+    t->log_target = logging_used();
     txn_batch_init(&t->waiting);
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->changed, NULL);

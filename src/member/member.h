@@ -30,7 +30,7 @@ enum member_input_kind {
     MEMBER_BYTES,            /* connection, bytes: received */
     MEMBER_SENT,             /* connection: out_at has moved */
     MEMBER_DISCONNECT,       /* connection: gone, and freed by this step */
-    MEMBER_DURABLE,          /* zxid, log_bytes: the log is on disk up to here */
+    MEMBER_DURABLE,          /* zxid, log_bytes, took_ms: the log is on disk up to here */
     MEMBER_TICK,             /* time has passed */
     MEMBER_SNAPSHOT,         /* take a snapshot now, if none is being taken */
     MEMBER_SNAPSHOT_SLICE,   /* go on with it; effects->chunks grows */

@@ -130,11 +130,26 @@ static void facts(struct server_host *host, struct server_facts *out)
     }
 }
 
+/* A batch has gone to the log: for the statistics, before it is applied. */
+static void observe_batch(struct server *s, const struct member_input *in)
+{
+    const struct proposal *oldest = container_of(s->in_flight.next, struct proposal, link);
+
+    if (in->log_bytes == 0 || list_empty(&s->in_flight) || oldest->zxid > in->zxid) {
+        return; /* nothing is kept, or nothing new */
+    }
+    server_observe(s, SUMMARY_FSYNC_TIME, in->took_ms);
+    server_observe(s, SUMMARY_SYNC_FLUSH_TIME, in->took_ms);
+    server_observe(s, SUMMARY_SYNC_PROCESSOR_BATCH_SIZE, in->zxid - oldest->zxid + 1);
+    server_observe(s, SUMMARY_SYNC_QUEUE_AND_FLUSH_TIME, (s->now_us - oldest->received_us) / 1000);
+}
+
 static void durable(struct member *m, const struct member_input *in)
 {
     struct server *s = m->server;
 
     ASSERT(in->zxid <= s->proposed_zxid);
+    observe_batch(s, in);
     while (!list_empty(&s->in_flight)) {
         struct proposal *p = container_of(s->in_flight.next, struct proposal, link);
 
@@ -212,6 +227,7 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
         break;
     case MEMBER_SNAPSHOT_WRITTEN:
         m->writing_snapshot = false;
+        server_observe(m->server, SUMMARY_SNAPSHOT_TIME, in->took_ms);
         break;
     }
     m->effects = NULL;

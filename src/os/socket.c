@@ -11,12 +11,13 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "pawl/error.h"
 
-static _Thread_local char last_error[256];
+static _Thread_local char last_error[512];
 
 const char *socket_last_error(void)
 {
@@ -26,6 +27,12 @@ const char *socket_last_error(void)
 static int fail(int code, const char *what, const char *where, int port, const char *why)
 {
     snprintf(last_error, sizeof(last_error), "%s %s:%d: %s", what, where, port, why);
+    return code;
+}
+
+static int fail_unix(int code, const char *path, const char *why)
+{
+    snprintf(last_error, sizeof(last_error), "cannot listen on the socket %s: %s", path, why);
     return code;
 }
 
@@ -111,6 +118,17 @@ int socket_listen_tcp(const char *host, int port, int backlog, int *fd, int *bou
     return 0;
 }
 
+/* A name that is taken by anything but a socket is somebody's file: it stays. */
+static bool remove_stale(const char *path)
+{
+    struct stat st;
+
+    if (lstat(path, &st) != 0) {
+        return true;
+    }
+    return S_ISSOCK(st.st_mode) && unlink(path) == 0;
+}
+
 static bool somebody_listens(const struct sockaddr_un *a)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -128,14 +146,16 @@ int socket_listen_unix(const char *path, int backlog, int *fd)
     int listener, saved;
 
     if (strlen(path) >= sizeof(a.sun_path)) {
-        return fail(PAWL_ERR_ADDRESS, "socket path too long", path, 0, "at most 107 bytes");
+        return fail_unix(PAWL_ERR_ADDRESS, path, "the path is longer than 107 bytes");
     }
     strcpy(a.sun_path, path);
     if (somebody_listens(&a)) {
-        return fail(PAWL_ERR_BUSY, "cannot listen on", path, 0, "another process listens there");
+        return fail_unix(PAWL_ERR_BUSY, path, "another process listens there");
+    }
+    if (!remove_stale(path)) {
+        return fail_unix(PAWL_ERR_EXISTS, path, "the name is taken by something else");
     }
     listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    unlink(path);
     if (listener >= 0 && bind(listener, (struct sockaddr *)&a, sizeof(a)) == 0 &&
         listen(listener, backlog > 0 ? backlog : SOMAXCONN) == 0) {
         *fd = listener;
@@ -145,7 +165,7 @@ int socket_listen_unix(const char *path, int backlog, int *fd)
     if (listener >= 0) {
         close(listener);
     }
-    return fail(code_for(saved), "cannot listen on", path, 0, strerror(saved));
+    return fail_unix(code_for(saved), path, strerror(saved));
 }
 
 static void describe_v4(const uint8_t *b, struct socket_peer *peer)

@@ -111,7 +111,8 @@ static bool any_failed(const struct server *s, int32_t n)
 }
 
 /* The header says success even when the multi failed: the outcome stands in the results. */
-static void write_multi(struct server *s, const struct txn *txn, struct strbuf *out)
+static void write_multi(struct server *s, const struct proposal *p, const struct txn *txn,
+                        struct strbuf *out)
 {
     struct jute_reader r = jute_reader_of(txn->op.multi);
     bool failed = any_failed(s, txn->op.n_multi);
@@ -119,6 +120,9 @@ static void write_multi(struct server *s, const struct txn *txn, struct strbuf *
 
     for (int32_t i = 0; i < txn->op.n_multi; i++) {
         txn_multi_next(&r, &op);
+        if (p->is_create2 != NULL && p->is_create2[i]) {
+            op.type = TXN_CREATE2;
+        }
         if (failed) {
             multi_header_write(out, &(struct multi_header){-1, false, s->results[i].err});
             jute_write_int(out, s->results[i].err);
@@ -138,7 +142,7 @@ static void reply(struct server *s, const struct proposal *p, const struct txn *
     size_t start = reply_begin(out, p->xid, p->zxid, err);
 
     if (is_multi) {
-        write_multi(s, txn, out);
+        write_multi(s, p, txn, out);
     } else if (err == PAWL_OK) {
         write_body(out, &txn->op, &s->results[0]);
     }
@@ -237,6 +241,5 @@ void server_commit(struct server *s, struct proposal *p)
     if (digest_log_wants(p->zxid)) {
         digest_log_append(&s->digests, p->zxid, tree_digest(s->tree));
     }
-    txn_block_unref(p->block);
-    free(p);
+    proposal_free(p);
 }

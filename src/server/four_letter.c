@@ -72,8 +72,9 @@ static void answer_conf(struct server *s, struct connection *c)
                   s->options.limits.max_per_address);
     strbuf_printf(out, "minSessionTimeout=%" PRId64 "\nmaxSessionTimeout=%" PRId64 "\n",
                   s->options.min_session_timeout_ms, s->options.max_session_timeout_ms);
-    strbuf_printf(out, "clientPortListenBacklog=%d\nserverId=%" PRId64 "\n", f.listen_backlog,
-                  s->options.server_id);
+    strbuf_printf(out, "clientPortListenBacklog=%d\n", f.listen_backlog);
+    /* A server that stands alone is number 0, though it numbers its sessions as if it were 1. */
+    strbuf_append_str(out, "serverId=0\n");
 }
 
 static void answer_dirs(struct server *s, struct connection *c)

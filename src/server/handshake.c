@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "base/assert.h"
 #include "base/logging.h"
 #include "server/pipeline.h"
 
@@ -22,10 +21,14 @@ static void respond(struct server *s, struct connection *c, bool valid)
     connection_touch(s, c);
 }
 
-static void attach(struct server *s, struct connection *c, struct session *session)
+static void attach(struct connection *c, struct session *session)
 {
     session->connection = c;
     c->session = session;
+}
+
+static void welcome(struct server *s, struct connection *c)
+{
     respond(s, c, true);
     pipeline_session_ready(s, c);
 }
@@ -44,21 +47,22 @@ static void create_session(struct server *s, struct connection *c)
     struct request q = {.type = OP_CREATE_SESSION, .timeout_ms = c->timeout_ms};
 
     c->session_id = session_new_id(&s->sessions);
-    session_add(&s->sessions, c->session_id, c->timeout_ms, server_now_ms(s));
+    attach(c, session_add(&s->sessions, c->session_id, c->timeout_ms, server_now_ms(s)));
     c->state = CONNECTION_JOINING;
     server_submit(s, c, 0, &q, c->session_id);
 }
 
 void handshake_session_created(struct server *s, struct connection *c)
 {
-    struct session *session = session_find(&s->sessions, c->session_id);
-
-    if (session == NULL || session->closing) { /* it took longer than its timeout */
+    if (c->state != CONNECTION_JOINING) { /* another connection has resumed it meanwhile */
+        return;
+    }
+    if (c->session->closing) { /* it took longer than its timeout */
         respond(s, c, false);
         connection_close_after_flush(s, c);
         return;
     }
-    attach(s, c, session);
+    welcome(s, c);
 }
 
 static void refuse_resume(struct server *s, struct connection *c, int64_t id)
@@ -92,7 +96,8 @@ static void resume_session(struct server *s, struct connection *c, const struct 
     }
     c->session_id = r->session_id;
     s->stats.connection_revalidate_count++;
-    attach(s, c, session);
+    attach(c, session);
+    welcome(s, c);
 }
 
 void handshake_receive(struct server *s, struct connection *c, struct bytes frame)

@@ -13,11 +13,12 @@
 
 /* c->parked is a queue of what waits on a connection, oldest first:
  *
- *   int length | bytes     a request frame, to be executed when it is at the head
- *   int -1                 a write in flight
+ *   int length | bytes | long when     a request frame, to be executed when it is at the head
+ *   int -1                             a write in flight
+ *   int -2 | int xid                   a request that is refused when it is at the head
  *
- * It is empty, or its head is a write in flight. */
-enum { WRITE_MARK = -1 };
+ * It is empty, or its head is a write in flight. A connection that closes looks at it no more. */
+enum { WRITE_MARK = -1, REFUSED_MARK = -2 };
 
 static void park_mark(struct connection *c)
 {
@@ -28,6 +29,15 @@ static void park_mark(struct connection *c)
 static void park_frame(struct server *s, struct connection *c, struct bytes frame)
 {
     jute_write_buffer(&c->parked, frame);
+    jute_write_long(&c->parked, s->now_us);
+    c->n_parked++;
+    s->n_outstanding++;
+}
+
+static void park_refusal(struct server *s, struct connection *c, int32_t xid)
+{
+    jute_write_int(&c->parked, REFUSED_MARK);
+    jute_write_int(&c->parked, xid);
     c->n_parked++;
     s->n_outstanding++;
 }
@@ -81,7 +91,7 @@ void pipeline_count_latency(struct server *s, struct connection *c, const struct
     }
 }
 
-static void execute_now(struct server *s, struct connection *c, struct bytes frame)
+static void execute(struct server *s, struct connection *c, struct bytes frame, int64_t latency_us)
 {
     struct jute_reader r = jute_reader_of(frame);
     int32_t xid = jute_read_int(&r);
@@ -90,31 +100,64 @@ static void execute_now(struct server *s, struct connection *c, struct bytes fra
 
     read_execute(s, c, xid, type, r);
     pipeline_count_reply(s, c, c->out.len - before);
-    pipeline_count_latency(s, c, op_find(type), xid, 0);
+    pipeline_count_latency(s, c, op_find(type), xid, latency_us);
     connection_touch(s, c);
+}
+
+static void execute_now(struct server *s, struct connection *c, struct bytes frame)
+{
+    execute(s, c, frame, 0);
+}
+
+static void reply_header_only(struct server *s, struct connection *c, int32_t xid, int64_t zxid,
+                              int err)
+{
+    size_t before = c->out.len;
+
+    reply_end(&c->out, reply_begin(&c->out, xid, zxid, err));
+    pipeline_count_reply(s, c, c->out.len - before);
+    connection_touch(s, c);
+}
+
+static void refuse_throttled(struct server *s, struct connection *c, int32_t xid)
+{
+    reply_header_only(s, c, xid, s->applied_zxid, PAWL_ERR_THROTTLED_OP);
+}
+
+/* Answers what is at the head of the queue; false when that is a write in flight. */
+static bool answer_parked(struct server *s, struct connection *c, struct jute_reader *r)
+{
+    struct jute_reader ahead = *r;
+    int32_t mark = jute_read_int(&ahead);
+    struct bytes frame;
+
+    if (mark == WRITE_MARK) {
+        return false;
+    }
+    c->n_parked--;
+    s->n_outstanding--;
+    if (mark == REFUSED_MARK) {
+        *r = ahead;
+        refuse_throttled(s, c, jute_read_int(r));
+        return true;
+    }
+    frame = jute_read_buffer(r);
+    execute(s, c, frame, s->now_us - jute_read_long(r));
+    return true;
 }
 
 void pipeline_write_done(struct server *s, struct connection *c)
 {
     struct jute_reader r =
         jute_reader_of(bytes_of(c->parked.data + c->parked_at, c->parked.len - c->parked_at));
-    struct jute_reader frame = r;
 
-    ASSERT(jute_read_int(&r) == WRITE_MARK);
     c->n_in_flight--;
     settle_large(s, c);
-    for (frame = r; jute_left(&r) > 0 && c->state == CONNECTION_SERVING; frame = r) {
-        struct bytes b;
-
-        if (jute_read_int(&r) == WRITE_MARK) {
-            r = frame;
-            break;
-        }
-        r = frame;
-        b = jute_read_buffer(&r);
-        c->n_parked--;
-        s->n_outstanding--;
-        execute_now(s, c, b);
+    if (c->state != CONNECTION_SERVING) {
+        return;
+    }
+    ASSERT(jute_read_int(&r) == WRITE_MARK);
+    while (jute_left(&r) > 0 && c->state == CONNECTION_SERVING && answer_parked(s, c, &r)) {
     }
     c->parked_at = (size_t)(r.at - c->parked.data);
     if (nothing_waits(c)) {
@@ -125,18 +168,10 @@ void pipeline_write_done(struct server *s, struct connection *c)
         c->parked.len -= c->parked_at;
         c->parked_at = 0;
     }
+    pipeline_resume(s, c); /* with nothing of its own in flight it need not wait for others */
 }
 
 /* ---- requests ---- */
-
-static void reply_header_only(struct server *s, struct connection *c, int32_t xid, int err)
-{
-    size_t before = c->out.len;
-
-    reply_end(&c->out, reply_begin(&c->out, xid, 0, err));
-    pipeline_count_reply(s, c, c->out.len - before);
-    connection_touch(s, c);
-}
 
 /* auth and sasl are the connection's business: answered at once, whatever else is waiting. */
 static bool handle_link_op(struct server *s, struct connection *c, int32_t xid, const struct op *op,
@@ -160,7 +195,7 @@ static bool handle_link_op(struct server *s, struct connection *c, int32_t xid, 
         return false;
     }
     rc = auth_add(c, &s->options.auth, q.scheme, q.data);
-    reply_header_only(s, c, xid, rc);
+    reply_header_only(s, c, xid, 0, rc);
     if (rc != PAWL_OK) {
         s->stats.auth_failed++;
         connection_close_after_flush(s, c);
@@ -221,7 +256,7 @@ static bool handle_request(struct server *s, struct connection *c, struct bytes 
         }
     }
     if (!auth_is_sufficient(c, &s->options.auth)) {
-        reply_header_only(s, c, xid, PAWL_ERR_SESSION_CLOSED_REQUIRE_AUTH);
+        reply_header_only(s, c, xid, 0, PAWL_ERR_SESSION_CLOSED_REQUIRE_AUTH);
         connection_close_after_flush(s, c);
         return true;
     }
@@ -230,7 +265,11 @@ static bool handle_request(struct server *s, struct connection *c, struct bytes 
     }
     if (waited_too_long(s, c, type)) {
         s->stats.throttled_ops++;
-        reply_header_only(s, c, xid, PAWL_ERR_THROTTLED_OP);
+        if (nothing_waits(c)) {
+            refuse_throttled(s, c, xid);
+        } else {
+            park_refusal(s, c, xid);
+        }
         return true;
     }
     if (op != NULL && op->kind == OP_KIND_WRITE) {
@@ -251,6 +290,9 @@ static bool must_wait(const struct server *s, const struct connection *c)
     bool busy = c->n_in_flight + c->n_parked > 0;
 
     if (c->state == CONNECTION_JOINING) {
+        return true;
+    }
+    if ((int64_t)(c->parked.len - c->parked_at) > o->output_pause_bytes) {
         return true;
     }
     return (busy && s->n_outstanding > o->outstanding_limit) ||
@@ -304,6 +346,19 @@ static void handle_frame(struct server *s, struct connection *c, struct bytes fr
     settle_large(s, c);
 }
 
+static void pause_input(struct server *s, struct connection *c)
+{
+    if (!c->paused) {
+        c->paused = true;
+        s->n_paused++;
+        s->stats.request_throttle_wait_count++;
+        connection_touch(s, c);
+    }
+    if (c->waiting_since_us == 0) {
+        c->waiting_since_us = s->now_us;
+    }
+}
+
 /* How much of `bytes` was taken. */
 static size_t consume(struct server *s, struct connection *c, struct bytes bytes)
 {
@@ -312,6 +367,10 @@ static size_t consume(struct server *s, struct connection *c, struct bytes bytes
     while (bytes.len - at >= 4 && c->state != CONNECTION_CLOSING) {
         int32_t len = (int32_t)load_u32(bytes.data + at);
 
+        if (c->state == CONNECTION_JOINING) { /* good or bad: its turn is after the handshake */
+            pause_input(s, c);
+            return at;
+        }
         if (c->state == CONNECTION_FRESH && four_letter_is_known((uint32_t)len)) {
             return at + four_letter_answer(s, c, bytes_of(bytes.data + at, bytes.len - at));
         }
@@ -323,15 +382,7 @@ static size_t consume(struct server *s, struct connection *c, struct bytes bytes
             break;
         }
         if (must_wait(s, c)) {
-            if (!c->paused) {
-                c->paused = true;
-                s->n_paused++;
-                s->stats.request_throttle_wait_count++;
-                connection_touch(s, c);
-            }
-            if (c->waiting_since_us == 0) {
-                c->waiting_since_us = s->now_us;
-            }
+            pause_input(s, c);
             return at;
         }
         handle_frame(s, c, bytes_of(bytes.data + at + 4, (size_t)len));
@@ -384,9 +435,12 @@ void pipeline_resume(struct server *s, struct connection *c)
 
 void pipeline_session_ready(struct server *s, struct connection *c)
 {
+    bool was_joining = c->state == CONNECTION_JOINING;
+
     c->state = CONNECTION_SERVING;
     connection_touch(s, c);
-    if (c->in.len > 0) {
+    /* A session is resumed while its handshake is being consumed: that loop goes on by itself. */
+    if (was_joining && c->in.len > 0) {
         consume_buffered(s, c);
     }
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "base/memory.h"
 #include "pawl/error.h"
 #include "server/namespaces.h"
 #include "store/acl_table.h"
@@ -478,6 +479,21 @@ static void write_nested(struct strbuf *out, const struct txn_op *op)
     jute_patch_int(out, length_at, (int32_t)(out->len - length_at - 4));
 }
 
+/* Servers before 3.7.2 and 3.8.2 drop a nested create2 and all behind it without a word when they
+ * replay it. As a plain create everybody understands it; only the answer differs, so the proposal
+ * remembers. */
+static void log_as_create(struct proposal *who, struct txn_op *op, int32_t index, int32_t count)
+{
+    if (op->type != TXN_CREATE2) {
+        return;
+    }
+    if (who->is_create2 == NULL) {
+        who->is_create2 = must_zalloc((size_t)count * sizeof(*who->is_create2));
+    }
+    who->is_create2[index] = true;
+    op->type = TXN_CREATE;
+}
+
 static void prepare_multi(struct prepare *p, struct proposal *who, const struct request *q,
                           int64_t wall_ms, struct strbuf *out)
 {
@@ -506,6 +522,7 @@ static void prepare_multi(struct prepare *p, struct proposal *who, const struct 
         } else if ((rc = prepare_op(p, who, &nested, wall_ms, &op)) != PAWL_OK) {
             op = (struct txn_op){.type = TXN_ERROR, .err = rc};
         }
+        log_as_create(who, &op, i, n);
         write_nested(out, &op);
     }
     if (rc == PAWL_OK) {

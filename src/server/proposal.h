@@ -3,6 +3,7 @@
 #ifndef PAWL_SERVER_PROPOSAL_H
 #define PAWL_SERVER_PROPOSAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/bytes.h"
@@ -22,9 +23,13 @@ struct proposal {
     int64_t received_us;
     size_t request_bytes; /* when it counts as a large request */
     int32_t n_ephemerals; /* that it creates */
+    bool *is_create2;     /* a multi with create2 in it: which of its operations are; else NULL */
     struct list pending;  /* records of nodes that it was the last to touch, see pending.h */
     struct txn_block *block;
     struct bytes payload; /* in block */
 };
+
+/* Gives back what it holds; it is in no queue any more. */
+void proposal_free(struct proposal *p);
 
 #endif

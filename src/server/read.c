@@ -334,14 +334,16 @@ static int multi_read(struct server *s, struct connection *c, const struct reque
     struct jute_reader r = jute_reader_of(q->multi);
     struct request nested;
     enum multi_step step;
-    size_t header_at;
+    size_t start = out->len, header_at;
     int rc;
 
     while ((step = multi_next(&r, true, &nested)) == MULTI_OP) {
-        if (bytes_is_null(nested.path)) {
+        header_at = out->len;
+        /* The same large node, again and again: a small request for more than there is memory. */
+        if (bytes_is_null(nested.path) ||
+            (int64_t)(header_at - start) > s->options.limits.output_limit_bytes) {
             return PAWL_ERR_MARSHALLING;
         }
-        header_at = out->len;
         write_result(out, nested.type, PAWL_OK);
         rc = multi_read_one(s, c, &nested, out);
         if (rc != PAWL_OK) {

@@ -97,10 +97,7 @@ void server_free(struct server *s)
     }
     prepare_fini(&s->prepare);
     while ((item = list_pop_front(&s->in_flight)) != NULL) {
-        struct proposal *p = container_of(item, struct proposal, link);
-
-        txn_block_unref(p->block);
-        free(p);
+        proposal_free(container_of(item, struct proposal, link));
     }
     watch_table_fini(&s->watches);
     session_table_fini(&s->sessions);
@@ -187,6 +184,10 @@ void server_sent(struct server *s, struct connection *c)
         strbuf_clear(&c->out);
         c->out_at = 0;
         strbuf_trim(&c->out, 256 * 1024);
+    } else if (c->out_at > 65536 && c->out_at > c->out.len / 2) { /* may never catch up */
+        memmove(c->out.data, c->out.data + c->out_at, c->out.len - c->out_at);
+        c->out.len -= c->out_at;
+        c->out_at = 0;
     }
     pipeline_resume(s, c);
 }
@@ -231,6 +232,13 @@ void server_resume(struct server *s)
 
 /* ---- writes ---- */
 
+void proposal_free(struct proposal *p)
+{
+    txn_block_unref(p->block);
+    free(p->is_create2);
+    free(p);
+}
+
 void server_submit(struct server *s, struct connection *c, int32_t xid, const struct request *q,
                    int64_t session_id)
 {
@@ -268,7 +276,8 @@ void server_submit(struct server *s, struct connection *c, int32_t xid, const st
     s->n_outstanding++;
     list_push_back(&s->in_flight, &p->link);
     s->host->propose(s->host, p, strbuf_bytes(&s->payload));
-    strbuf_trim(&s->payload, strbuf_bytes(&s->payload).len > 65536 ? 0 : SIZE_MAX);
+    strbuf_clear(&s->payload);
+    strbuf_trim(&s->payload, 65536);
 }
 
 /* ---- time ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/digest.h"
 
-#include <zlib.h>
+#include "base/checksum.h"
 
 static void lay_out(uint8_t *p, const struct stat_persisted *s)
 {
@@ -23,15 +23,9 @@ bool node_has_digest(struct bytes path)
 
 uint32_t node_digest_begin(struct bytes path, struct bytes data)
 {
-    uLong crc = 0;
+    uint32_t crc = path.len > 1 ? checksum_crc32(0, path.data, path.len) : 0;
 
-    if (path.len > 1) {
-        crc = crc32(crc, path.data, (uInt)path.len);
-    }
-    if (data.len > 0) {
-        crc = crc32(crc, data.data, (uInt)data.len);
-    }
-    return (uint32_t)crc;
+    return checksum_crc32(crc, data.data, data.len);
 }
 
 uint32_t node_digest_end(uint32_t begun, const struct stat_persisted *s)
@@ -39,7 +33,7 @@ uint32_t node_digest_end(uint32_t begun, const struct stat_persisted *s)
     uint8_t stat[STAT_PERSISTED_BYTES];
 
     lay_out(stat, s);
-    return (uint32_t)crc32(begun, stat, sizeof(stat));
+    return checksum_crc32(begun, stat, sizeof(stat));
 }
 
 uint32_t node_digest(struct bytes path, struct bytes data, const struct stat_persisted *s)

@@ -15,7 +15,14 @@ enum { BLOCK_BYTES = 512 << 10, INPUT_BYTES = 256 << 10, SNAPPY_LIMIT = INPUT_BY
 
 void source_init(struct snapshot_source *s, struct disk_file *file, enum snapshot_codec codec)
 {
+    uint64_t size = 0;
+
     *s = (struct snapshot_source){.file = file, .codec = codec, .sum = 1, .capacity = BLOCK_BYTES};
+    s->error = disk_size(file, &size);
+    s->at_end = s->error != 0;
+    if (codec == SNAPSHOT_PLAIN && size < BLOCK_BYTES) {
+        s->capacity = (size_t)size + 1;
+    }
     s->block = must_alloc(s->capacity);
     s->at = s->end = s->summed = s->block;
     if (codec != SNAPSHOT_PLAIN) {

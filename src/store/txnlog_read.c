@@ -45,6 +45,7 @@ struct txnlog_reader {
     struct file_list files;
     size_t at; /* number of the current file */
     struct disk_file *file;
+    uint64_t file_size;
     uint8_t *block; /* a stretch of the file */
     size_t capacity;
     size_t filled;
@@ -122,9 +123,11 @@ static const char *describe(enum txnlog_look look)
 /* Has at least `need` bytes in the block, unless the file ends before. */
 static int fill(struct txnlog_reader *r, size_t need)
 {
-    size_t have = r->filled - r->used, n;
+    size_t have = r->filled - r->used, n = 0;
+    uint64_t left = r->file_size - (r->block_offset + r->used);
     int rc;
 
+    need = need < left ? need : (size_t)left;
     if (have >= need) {
         return 0;
     }
@@ -137,9 +140,7 @@ static int fill(struct txnlog_reader *r, size_t need)
         r->block = must_realloc(r->block, r->capacity);
     }
     rc = disk_read(r->file, r->block_offset + have, r->block + have, r->capacity - have, &n);
-    if (rc == 0) {
-        r->filled += n;
-    }
+    r->filled += n;
     return rc;
 }
 
@@ -322,6 +323,16 @@ static enum txnlog_found check_header(struct txnlog_reader *r)
                                                        : "this is not a transaction log");
 }
 
+static void make_block(struct txnlog_reader *r)
+{
+    size_t wanted = r->file_size < BLOCK_BYTES ? (size_t)r->file_size + 1 : BLOCK_BYTES;
+
+    if (r->capacity < wanted) {
+        r->capacity = wanted;
+        r->block = must_realloc(r->block, r->capacity);
+    }
+}
+
 static enum txnlog_found open_file(struct txnlog_reader *r)
 {
     char path[FILE_PATH_BYTES];
@@ -329,9 +340,13 @@ static enum txnlog_found open_file(struct txnlog_reader *r)
 
     file_path(path, r->folder, r->files.files[r->at].name);
     rc = disk_open(r->disk, path, DISK_READ, &r->file);
+    if (rc == 0) {
+        rc = disk_size(r->file, &r->file_size);
+    }
     if (rc != 0) {
         return failed(r, rc);
     }
+    make_block(r);
     r->filled = 0;
     r->used = 0;
     r->block_offset = 0;
@@ -475,8 +490,6 @@ int txnlog_reader_open(struct disk *disk, const struct txnlog_reader_options *op
     r->from = from;
     r->skipping = true;
     r->files = files;
-    r->capacity = BLOCK_BYTES;
-    r->block = must_alloc(r->capacity);
     r->last_zxid = -1;
     r->found = TXNLOG_RECORD;
     *out = r;
@@ -510,31 +523,46 @@ const struct file_list *txnlog_reader_files(const struct txnlog_reader *r)
     return &r->files;
 }
 
+/* The zxid of the record right behind the header, -1: there is none. */
+static int read_first(struct disk_file *file, int64_t *out)
+{
+    size_t capacity = 4096, n, size = 0;
+    uint8_t *bytes = NULL;
+    enum txnlog_look what;
+    struct txn txn;
+    int rc;
+
+    do { /* a second time if the record is longer than that */
+        capacity = size > capacity ? size : capacity;
+        bytes = must_realloc(bytes, capacity);
+        rc = disk_read(file, TXNLOG_HEADER_BYTES, bytes, capacity, &n);
+        if (rc != 0) {
+            break;
+        }
+        what = txnlog_look_at(bytes_of(bytes, n), TXNLOG_DEFAULT_LIMIT, &txn, &size);
+        *out = what == LOOK_RECORD ? txn.header.zxid : -1;
+    } while (what == LOOK_MORE && n == capacity && size > capacity);
+    free(bytes);
+    return rc;
+}
+
 int txnlog_first_zxid(struct disk *disk, const char *path, int64_t *out)
 {
-    size_t capacity = TXNLOG_HEADER_BYTES + TXNLOG_FRAME_BYTES + TXNLOG_DEFAULT_LIMIT;
-    uint8_t *bytes;
+    uint8_t header[TXNLOG_HEADER_BYTES];
     struct disk_file *file;
-    struct txn txn;
-    size_t n, size;
+    size_t n;
     int rc = disk_open(disk, path, DISK_READ, &file);
 
     if (rc != 0) {
         return rc;
     }
-    bytes = must_alloc(capacity);
-    rc = disk_read(file, 0, bytes, capacity, &n);
-    if (rc == 0 && n >= TXNLOG_HEADER_BYTES && load_u32(bytes) == TXNLOG_MAGIC) {
-        *out = txnlog_look_at(bytes_of(bytes + TXNLOG_HEADER_BYTES, n - TXNLOG_HEADER_BYTES),
-                              TXNLOG_DEFAULT_LIMIT, &txn, &size) == LOOK_RECORD
-                   ? txn.header.zxid
-                   : -1;
-    } else if (rc == 0 && !all_zero(bytes, n)) {
-        rc = PAWL_ERR_CORRUPT;
+    rc = disk_read(file, 0, header, sizeof(header), &n);
+    if (rc == 0 && n == sizeof(header) && load_u32(header) == TXNLOG_MAGIC) {
+        rc = read_first(file, out);
     } else if (rc == 0) {
+        rc = all_zero(header, n) ? 0 : PAWL_ERR_CORRUPT;
         *out = -1;
     }
-    free(bytes);
     disk_close(file);
     return rc;
 }

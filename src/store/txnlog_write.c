@@ -33,7 +33,8 @@
 
 enum { ZEROES_STEP = 1 << 20, ZEROES_UP_TO = 16 << 10, PADDING_MARGIN = 4096 };
 
-static const uint8_t zeroes[ZEROES_STEP];
+static uint8_t
+    zeroes[ZEROES_STEP]; /* never written; not const, or it would be in the program file */
 
 struct txnlog {
     struct disk *disk;

@@ -262,20 +262,22 @@ static void expect_torn(struct damage *d, uint64_t n_replayed, uint64_t offset)
 static void expect_refused(struct damage *d, uint64_t offset, const char *last_zxid,
                            const char *reason)
 {
-    struct bytes copy = bytes_of(malloc(d->len), d->len);
+    uint8_t *copy = must_alloc(d->len);
+    size_t len = d->len;
     struct recovery_report report;
     struct tree *tree;
     char place[64];
 
-    memcpy((void *)(uintptr_t)copy.data, d->bytes, d->len);
+    memcpy(copy, d->bytes, len);
     damage_done(d);
     assert_int_equal(load(d->disk, &plain, &tree, &report), PAWL_ERR_CORRUPT);
     snprintf(place, sizeof(place), "log.1 is damaged at offset %" PRIu64 ":", offset);
     assert_non_null(strstr(report.error, place));
     assert_non_null(strstr(report.error, last_zxid));
     assert_non_null(strstr(report.error, reason));
-    assert_bytes_equal(sim_disk_get(d->disk, STORE_FOLDER "/log.1"), copy); /* untouched */
-    free((void *)(uintptr_t)copy.data);
+    /* untouched */
+    assert_bytes_equal(sim_disk_get(d->disk, STORE_FOLDER "/log.1"), bytes_of(copy, len));
+    free(copy);
     sim_disk_free(d->disk);
 }
 

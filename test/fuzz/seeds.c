@@ -159,7 +159,8 @@ static void seed_file(const char *path, const char *name)
         while (len > 16 && file.data[len - 1] == 0) {
             len--;
         }
-        seed("txnlog", -1, bytes_of(file.data, len));
+        seed("txnlog", 0, bytes_of(file.data, len));
+        seed("txnlog", 1, bytes_of(file.data, len));
         vectors_log(path, seed_payload, NULL);
     } else if (strncmp(name, "snapshot.", 9) == 0) {
         seed("snapshot", strstr(name, ".gz") ? 1 : strstr(name, ".snappy") ? 2 : 0, file);

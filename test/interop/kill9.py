@@ -508,8 +508,8 @@ def main():
     print("kill9: seed %d" % options.seed, flush=True)
     try:
         run(options)
-    except Wrong as e:
-        print("kill9: FAILED (--seed %d): %s" % (options.seed, e))
+    except (Wrong, zk.Closed, zk.Timeout, RuntimeError) as e:
+        print("kill9: FAILED (--seed %d): %s: %s" % (options.seed, type(e).__name__, e))
         return 1
     return 0
 

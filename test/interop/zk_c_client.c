@@ -8,11 +8,14 @@
  * meanwhile. The first assertion that does not hold ends the program with 1 and says where. */
 #define THREADED
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 #include <zookeeper/zookeeper.h>
 
 enum { WAIT_SECONDS = 20, SESSION_MS = 10000, N_PIPELINED = 1000, N_EVENTS = 64 };
@@ -611,33 +614,63 @@ static void closing_removes_ephemerals(zhandle_t *zh)
     CHECK_EQUAL(zoo_exists(zh, "/eph", 0, &stat), ZNONODE);
 }
 
+/* A process of its own makes a session and an ephemeral node, hands over the id and is killed. Were
+ * it a second handle in this process, both would take the session from each other without end. */
+static clientid_t session_of_a_dead_process(void)
+{
+    struct inbox in;
+    clientid_t id;
+    int ends[2];
+    pid_t child;
+
+    CHECK_EQUAL(pipe(ends), 0);
+    child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        zhandle_t *zh = connect_new(&in);
+        CHECK_EQUAL(create(zh, "/mine", "", ZOO_EPHEMERAL), ZOK);
+        CHECK_EQUAL(write(ends[1], zoo_client_id(zh), sizeof id), sizeof id);
+        pause();
+    }
+    CHECK_EQUAL(read(ends[0], &id, sizeof id), sizeof id);
+    CHECK_EQUAL(kill(child, SIGKILL), 0);
+    CHECK_EQUAL(waitpid(child, NULL, 0), child);
+    close(ends[0]);
+    close(ends[1]);
+    return id;
+}
+
 static void taking_a_session_over(void)
 {
-    struct inbox old_in;
-    struct inbox new_in;
+    struct inbox in;
     struct inbox thief_in;
-    zhandle_t *old = connect_new(&old_in);
-    clientid_t id = *zoo_client_id(old);
-    clientid_t forged = id;
-    zhandle_t *new;
+    clientid_t id;
+    clientid_t forged;
+    zhandle_t *zh;
     zhandle_t *thief;
     struct Stat stat;
 
-    begin("a session taken over by another handle");
-    CHECK_EQUAL(create(old, "/mine", "", ZOO_EPHEMERAL), ZOK);
+    begin("a session taken over from a dead process");
+    id = session_of_a_dead_process();
+    forged = id;
     forged.passwd[0] = (char)~forged.passwd[0];
     thief = connect_to(hosts, &thief_in, &forged);
     wait_for_state(&thief_in, ZOO_EXPIRED_SESSION_STATE);
     CHECK_EQUAL(zookeeper_close(thief), ZOK);
 
-    new = connect_to(hosts, &new_in, &id);
-    wait_for_state(&new_in, ZOO_CONNECTED_STATE);
-    CHECK_EQUAL(zoo_client_id(new)->client_id, id.client_id);
-    CHECK_EQUAL(zoo_exists(new, "/mine", 0, &stat), ZOK);
+    zh = connect_to(hosts, &in, &id);
+    wait_for_state(&in, ZOO_CONNECTED_STATE);
+    CHECK_EQUAL(zoo_client_id(zh)->client_id, id.client_id);
+    CHECK_EQUAL(zoo_exists(zh, "/mine", 0, &stat), ZOK);
     CHECK_EQUAL(stat.ephemeralOwner, id.client_id);
-    CHECK_EQUAL(zookeeper_close(new), ZOK);
-    wait_for_state(&old_in, ZOO_EXPIRED_SESSION_STATE);
-    zookeeper_close(old);
+    CHECK_EQUAL(zookeeper_close(zh), ZOK);
+
+    zh = connect_to(hosts, &in, &id);
+    wait_for_state(&in, ZOO_EXPIRED_SESSION_STATE);
+    CHECK_EQUAL(zookeeper_close(zh), ZOK);
+    zh = connect_new(&in);
+    CHECK_EQUAL(zoo_exists(zh, "/mine", 0, &stat), ZNONODE);
+    CHECK_EQUAL(zookeeper_close(zh), ZOK);
 }
 
 static void ask_for_restart(void)
@@ -693,6 +726,8 @@ int main(int argc, char **argv)
     }
     hosts = argv[1];
     zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
+    taking_a_session_over(); /* first: it forks, and there are no threads yet */
+
     zh = connect_new(&in);
     CHECK(zoo_recv_timeout(zh) == SESSION_MS);
 
@@ -708,7 +743,6 @@ int main(int argc, char **argv)
     pipelined_creates(zh);
     chroot_in_the_address(zh);
     closing_removes_ephemerals(zh);
-    taking_a_session_over();
     session_outlives_a_restart(zh, &in);
 
     CHECK_EQUAL(zookeeper_close(zh), ZOK);

@@ -295,12 +295,7 @@ class Conn:
     to decode an answer; auth, sasl and ping are matched by their xid, as clients do."""
 
     def __init__(self, port, timeout=10.0, rcvbuf=None):
-        self.sock = socket.socket()
-        if rcvbuf is not None:
-            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
-        self.sock.settimeout(timeout)
-        self.sock.connect(("127.0.0.1", port))
-        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock = self.open_socket(port, timeout, rcvbuf)
         self.timeout = timeout
         self.buffer = b""
         self.pending = deque()
@@ -309,6 +304,15 @@ class Conn:
         self.session_id = 0
         self.passwd = b""
         self.last_zxid = 0
+
+    def open_socket(self, port, timeout, rcvbuf):
+        sock = socket.socket()
+        if rcvbuf is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
+        sock.settimeout(timeout)
+        sock.connect(("127.0.0.1", port))
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return sock
 
     # -- bytes --
 

@@ -8,8 +8,8 @@
 #include "base/memory.h"
 #include "base/prng.h"
 #include "lib/test.h"
-#include "lib/tree_text.h"
 #include "pawl/error.h"
+#include "store/acl_table.h"
 #include "store/apply.h"
 #include "wire/txn.h"
 
@@ -34,19 +34,40 @@ struct history {
 
 /* ---- states ---- */
 
-static uint64_t state_of(const struct tree *t)
+/* Everything of one node, as a number. */
+static uint64_t node_state(const struct tree *t, znode_id id, struct strbuf *scratch)
 {
-    struct strbuf text;
+    struct bytes data = tree_data(t, id);
+    struct stat_record stat;
     uint64_t hash;
 
-    strbuf_init(&text, STRBUF_NO_LIMIT);
-    tree_text(t, &text);
-    hash = hash_bytes(text.data, text.len, tree_digest(t));
-    for (int64_t id = 1; id <= N_SESSIONS; id++) {
-        hash = hash_mix(hash, tree_session_get(t, id, NULL) ? 3 : 5);
+    strbuf_clear(scratch);
+    tree_path(t, id, scratch);
+    jute_write_int(scratch, bytes_is_null(data) ? -1 : 0);
+    strbuf_append_bytes(scratch, acl_table_get(tree_acls(t), tree_acl(t, id)));
+    tree_stat(t, id, &stat);
+    stat_write(scratch, &stat);
+    hash = hash_bytes(scratch->data, scratch->len, (uint64_t)tree_owner(t, id));
+    return data.len == 0 ? hash : hash_bytes(data.data, data.len, hash);
+}
+
+static uint64_t state_of(const struct tree *t)
+{
+    uint64_t sum = tree_digest(t);
+    struct strbuf scratch;
+
+    strbuf_init(&scratch, STRBUF_NO_LIMIT);
+    for (znode_id id = 1; id < tree_walk_limit(t); id++) {
+        if (tree_exists(t, id)) {
+            sum += node_state(t, id, &scratch);
+        }
     }
-    strbuf_fini(&text);
-    return hash;
+    for (int64_t id = 1; id <= N_SESSIONS; id++) {
+        sum = hash_mix(sum,
+                       tree_session_get(t, id, NULL) ? 0x9e3779b97f4a7c15u : 0xd6e8feb86659fd93u);
+    }
+    strbuf_fini(&scratch);
+    return sum;
 }
 
 void history_expect(const struct history *h, const struct tree *tree, int64_t zxid)

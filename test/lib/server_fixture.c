@@ -2,6 +2,7 @@
 #include "lib/server_fixture.h"
 
 #include "lib/test.h"
+#include "pawl/error.h"
 
 /* ---- the host ---- */
 
@@ -103,6 +104,7 @@ void fixture_init(struct server_fixture *f, const struct server_options *options
     tree_add_system_nodes(tree);
     txn_batch_init(&f->batch);
     strbuf_init(&f->taken, STRBUF_NO_LIMIT);
+    strbuf_init(&f->trace, STRBUF_NO_LIMIT);
     fill_facts(&f->facts);
     f->server =
         server_new(options == NULL ? &usual : options, &f->host, tree, 0, f->now_us, f->wall_ms, 1);
@@ -113,6 +115,7 @@ void fixture_fini(struct server_fixture *f)
     server_free(f->server);
     txn_batch_fini(&f->batch);
     strbuf_fini(&f->taken);
+    strbuf_fini(&f->trace);
 }
 
 static void step_to(struct server_fixture *f, int64_t ms)
@@ -157,6 +160,38 @@ struct bytes fixture_take(struct server_fixture *f, struct connection *c)
     return bytes_of(strbuf_cstr(&f->taken), f->taken.len);
 }
 
+void fixture_connect_frame(struct strbuf *out, const struct connect_request *r)
+{
+    size_t start = out->len;
+
+    jute_write_int(out, 0);
+    connect_request_write(out, r);
+    jute_patch_int(out, start, (int32_t)(out->len - start) - 4);
+}
+
+struct connection *fixture_resume(struct server_fixture *f, int64_t session_id, int32_t timeout_ms,
+                                  struct connect_response *out)
+{
+    uint8_t password[PASSWORD_BYTES] = {0};
+    struct connect_request r = {.timeout_ms = timeout_ms,
+                                .session_id = session_id,
+                                .password = bytes_of(password, PASSWORD_BYTES),
+                                .has_read_only = true};
+    struct connection *c = fixture_connect(f);
+    struct strbuf frame;
+    struct bytes answer;
+
+    session_password(session_id, password);
+    strbuf_init(&frame, STRBUF_NO_LIMIT);
+    fixture_connect_frame(&frame, &r);
+    fixture_send(f, c, strbuf_bytes(&frame));
+    strbuf_fini(&frame);
+    answer = fixture_take(f, c);
+    assert_true(answer.len > 4);
+    assert_true(connect_response_read(bytes_of(answer.data + 4, answer.len - 4), out));
+    return c;
+}
+
 struct connection *fixture_client(struct server_fixture *f, int32_t timeout_ms)
 {
     static const uint8_t no_password[PASSWORD_BYTES];
@@ -169,9 +204,7 @@ struct connection *fixture_client(struct server_fixture *f, int32_t timeout_ms)
     struct strbuf frame;
 
     strbuf_init(&frame, STRBUF_NO_LIMIT);
-    jute_write_int(&frame, 0);
-    connect_request_write(&frame, &r);
-    jute_patch_int(&frame, 0, (int32_t)frame.len - 4);
+    fixture_connect_frame(&frame, &r);
     fixture_send(f, c, strbuf_bytes(&frame));
     strbuf_fini(&frame);
     answer = fixture_take(f, c);
@@ -184,17 +217,27 @@ struct connection *fixture_client(struct server_fixture *f, int32_t timeout_ms)
 
 /* ---- requests ---- */
 
+void fixture_frame(struct strbuf *out, int32_t xid, const struct request *q)
+{
+    const struct op *op = op_find(q->type);
+    size_t start = out->len;
+
+    jute_write_int(out, 0);
+    jute_write_int(out, xid);
+    jute_write_int(out, q->type);
+    if (op != NULL) { /* what is not known has no body */
+        request_write(out, op, q);
+    }
+    jute_patch_int(out, start, (int32_t)(out->len - start) - 4);
+}
+
 static void send_request(struct server_fixture *f, struct connection *c, const struct request *q,
                          int32_t xid)
 {
     struct strbuf frame;
 
     strbuf_init(&frame, STRBUF_NO_LIMIT);
-    jute_write_int(&frame, 0);
-    jute_write_int(&frame, xid);
-    jute_write_int(&frame, q->type);
-    request_write(&frame, op_find(q->type), q);
-    jute_patch_int(&frame, 0, (int32_t)frame.len - 4);
+    fixture_frame(&frame, xid, q);
     fixture_send(f, c, strbuf_bytes(&frame));
     strbuf_fini(&frame);
 }
@@ -280,6 +323,65 @@ int fixture_children(struct server_fixture *f, struct connection *c, const char 
 int fixture_ping(struct server_fixture *f, struct connection *c)
 {
     return ask(f, c, &(struct request){.type = OP_PING});
+}
+
+/* The count stands before the elements, as in a frame. */
+static const uint8_t open_acl[] = "\0\0\0\1\0\0\0\x1f\0\0\0\5world\0\0\0\6anyone";
+const struct acl_list fixture_open_acl = {1, {open_acl + 4, sizeof(open_acl) - 5}};
+
+struct request fixture_create_request(const char *path, const char *data, int32_t flags)
+{
+    return (struct request){.type = OP_CREATE,
+                            .path = bytes_str(path),
+                            .data = bytes_str(data),
+                            .acl = fixture_open_acl,
+                            .flags = flags,
+                            .ttl_ms = -1};
+}
+
+struct request fixture_set_request(const char *path, const char *data, int32_t version)
+{
+    return (struct request){.type = OP_SET_DATA,
+                            .path = bytes_str(path),
+                            .data = bytes_str(data),
+                            .version = version};
+}
+
+struct request fixture_path_request(int32_t type, const char *path)
+{
+    return (struct request){.type = type, .path = bytes_str(path), .version = -1};
+}
+
+static void trace_frame(struct strbuf *out, struct jute_reader frame)
+{
+    static const char *const names[] = {"?", "created", "deleted", "changed", "children"};
+    struct reply_header h = reply_header_read(&frame);
+    struct event e;
+
+    if (h.xid != XID_EVENT) {
+        strbuf_printf(out, "%d %s @%lld\n", (int)h.xid,
+                      h.err == PAWL_OK ? "OK" : pawl_error_name(h.err), (long long)h.zxid);
+        return;
+    }
+    e = event_read(&frame);
+    assert_in_range(e.type, EVENT_CREATED, EVENT_CHILDREN_CHANGED);
+    assert_int_equal(e.state, STATE_SYNC_CONNECTED);
+    strbuf_printf(out, "%s %.*s @%lld\n", names[e.type], (int)e.path.len,
+                  (const char *)e.path.data, (long long)h.zxid);
+}
+
+const char *fixture_trace(struct server_fixture *f, struct connection *c)
+{
+    struct jute_reader r = jute_reader_of(fixture_take(f, c));
+
+    strbuf_clear(&f->trace);
+    while (jute_left(&r) > 0) {
+        struct bytes frame = jute_read_buffer(&r);
+
+        assert_false(r.failed);
+        trace_frame(&f->trace, jute_reader_of(frame));
+    }
+    return strbuf_cstr(&f->trace);
 }
 
 const char *fixture_word(struct server_fixture *f, const char *word)

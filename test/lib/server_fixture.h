@@ -21,6 +21,7 @@ struct server_fixture {
     int32_t next_xid;
     bool hold; /* writes stay in flight until fixture_commit_all() */
     struct strbuf taken;
+    struct strbuf trace;
 };
 
 /* Usual options of a standalone server: tick 2 s, all words listed, no limits in the way. */
@@ -61,6 +62,25 @@ int fixture_get(struct server_fixture *f, struct connection *c, const char *path
 int fixture_exists(struct server_fixture *f, struct connection *c, const char *path, bool watch);
 int fixture_children(struct server_fixture *f, struct connection *c, const char *path, bool watch);
 int fixture_ping(struct server_fixture *f, struct connection *c);
+
+/* For what takes more than one request at a time: appends a whole frame to `out`. */
+void fixture_frame(struct strbuf *out, int32_t xid, const struct request *q);
+void fixture_connect_frame(struct strbuf *out, const struct connect_request *r);
+
+/* Requests with these fields, world:anyone:all where an ACL is wanted. */
+struct request fixture_create_request(const char *path, const char *data, int32_t flags);
+struct request fixture_set_request(const char *path, const char *data, int32_t version);
+struct request fixture_path_request(int32_t type, const char *path); /* version -1, no watch */
+extern const struct acl_list fixture_open_acl;
+
+/* What waits to be sent to `c` behind its handshake, taken out, a line for each frame:
+ * "7 OK @12" for a reply (xid, error, zxid), "created /a @12" for an event. Good until the next
+ * call that takes something. */
+const char *fixture_trace(struct server_fixture *f, struct connection *c);
+
+/* A link that asks for the session of another; what it was answered. */
+struct connection *fixture_resume(struct server_fixture *f, int64_t session_id, int32_t timeout_ms,
+                                  struct connect_response *out);
 
 /* The answer to a four-letter word on a link of its own, which must be closed by it. Good until the
  * next call that takes something. */

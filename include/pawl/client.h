@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client.h - talking to a Pawl or ZooKeeper server, or to an ensemble of them.
+ *
+ *     struct pawl_client_options options;
+ *     struct pawl_client *c;
+ *     struct pawl_reply *reply;
+ *
+ *     pawl_client_options_init(&options);
+ *     options.servers = "a:2181,b:2181,c:2181/app";
+ *     if (pawl_client_open(&options, &c) == PAWL_OK) {
+ *         if (pawl_get(c, "/config", NULL, &reply) == PAWL_OK) {
+ *             fwrite(reply->data.data, 1, reply->data.len, stdout);
+ *         }
+ *         pawl_reply_free(reply);
+ *         pawl_client_close(c);
+ *     }
+ *
+ * PROMISES
+ *
+ * Threads. Every function may be called from any thread at any time, except that a handle must not
+ * be used after its close has been called.
+ *
+ * Callbacks run one at a time, in the order in which the server answered and events came, exactly
+ * once each, and never before the call that registered them has returned. By default they run on a
+ * thread of the library kept for them: a slow one delays later callbacks, never the heartbeat, and
+ * may make blocking calls. What a callback is given is lent until it returns. Closing the client
+ * inside a callback is allowed and takes effect when the callback returns.
+ *
+ * Deadlines. Every call ends: with an answer, or after its timeout with
+ * PAWL_ERR_OPERATION_TIMEOUT. The timeout is `timeout_ms` of the options, of a view, or of the
+ * call's own struct. While the link is down calls wait for it, within their timeout.
+ *
+ * Failed writes say which of three it was: pawl_reply.outcome.
+ *
+ * Memory. When it runs out a call returns PAWL_ERR_NO_MEMORY; nothing aborts. NULL is allowed in
+ * every _free and close.
+ *
+ * Fork. A child gets PAWL_ERR_FORKED from handles it inherited (closing them is allowed) and can
+ * open its own. */
+#ifndef PAWL_CLIENT_H
+#define PAWL_CLIENT_H
+
+#include "pawl/error.h"
+#include "pawl/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct pawl_client;
+struct pawl_multi;
+
+/* ---- retry ---- */
+
+/* What to do when the link fails under a call. Applied to what may be repeated: reads, whatever was
+ * not sent, and writes that carry PAWL_PROTECTED or PAWL_IDEMPOTENT; other writes whose outcome is
+ * unknown are reported. The pauses end early when the link is back. */
+enum pawl_retry_kind {
+    PAWL_RETRY_NONE = 0,
+    PAWL_RETRY_N_TIMES,     /* n times, pause_ms apart */
+    PAWL_RETRY_EXPONENTIAL, /* n times (at most 29); pauses of pause_ms x random(1..2^attempt) */
+    PAWL_RETRY_BOUNDED,     /* the same, no pause above max_pause_ms */
+    PAWL_RETRY_UNTIL,       /* for elapsed_ms, pause_ms apart */
+    PAWL_RETRY_FOREVER      /* pause_ms apart; still within the call's timeout */
+};
+
+struct pawl_retry {
+    enum pawl_retry_kind kind;
+    int n;
+    int pause_ms;
+    int max_pause_ms;
+    int elapsed_ms;
+};
+
+/* The pause before retry number `attempt` (from 0), `elapsed_ms` after the first try; -1: give up.
+ * `random` is any number. What the library itself uses. */
+PAWL_API int64_t pawl_retry_pause(const struct pawl_retry *retry, int attempt, int64_t elapsed_ms,
+                                  uint64_t random);
+
+/* ---- opening and closing ---- */
+
+enum pawl_dispatch {
+    PAWL_DISPATCH_THREAD = 0, /* callbacks on a thread of the library */
+    PAWL_DISPATCH_POLLED,     /* callbacks inside pawl_client_dispatch(); I/O on a thread */
+    PAWL_DISPATCH_EXTERNAL    /* no threads: your loop calls pawl_client_process() */
+};
+
+enum pawl_client_flags {
+    PAWL_CLIENT_READ_ONLY = 1,     /* a read-only server is better than none */
+    PAWL_CLIENT_ONE_SESSION = 2,   /* after LOST stay lost: every call gives SESSION_EXPIRED */
+    PAWL_CLIENT_FOLLOW_CONFIG = 4, /* take the list of servers from /zookeeper/config */
+    PAWL_CLIENT_COMPRESS = 8       /* gzip all data, both ways (Curator's enableCompression) */
+};
+
+typedef void (*pawl_state_fn)(struct pawl_client *c, enum pawl_state state, void *arg);
+
+enum pawl_log_level { PAWL_LOG_ERROR = 0, PAWL_LOG_WARN, PAWL_LOG_INFO, PAWL_LOG_DEBUG };
+typedef void (*pawl_log_fn)(enum pawl_log_level level, const char *line, void *arg);
+
+/* One finished request, for whatever counts them. Called where the request ends, before its
+ * callback; must be quick and must not call the library. */
+struct pawl_metric {
+    const char *op; /* "getData" */
+    int err;
+    enum pawl_outcome outcome;
+    int64_t took_us;
+    size_t bytes_in;
+    int attempts; /* 1: at the first try */
+};
+typedef void (*pawl_metric_fn)(const struct pawl_metric *metric, void *arg);
+
+/* The ACL of nodes created without one. Fills `out` with something that lives as long as the
+ * client; `path` is whole, namespace included. */
+typedef void (*pawl_acl_fn)(const char *path, struct pawl_acls *out, void *arg);
+
+struct pawl_auth {
+    const char *scheme;     /* "digest" */
+    struct pawl_bytes auth; /* "user:password" */
+};
+
+struct pawl_client_options {
+    size_t size; /* set by pawl_client_options_init() */
+    /* "host:port,[::1]:port,name/chroot"; the port is 2181 if none is given, and a chroot goes in
+     * front of every path. "unix:/path/to/socket" and "local:DIR" are possible, too. */
+    const char *servers;
+    int session_timeout_ms; /* what we ask for; default 60000 */
+    int connect_timeout_ms; /* per attempt; default: session timeout / number of servers */
+    int timeout_ms;         /* of every call; default 15000; -1: none */
+    int close_timeout_ms;   /* default 5000 */
+    int lost_percent;       /* LOST after this part of the session's timeout; default 100 */
+    int flags;              /* PAWL_CLIENT_... */
+    enum pawl_dispatch dispatch;
+    pawl_state_fn on_state; /* a first listener, told of everything from the start */
+    void *on_state_arg;
+    const char *name_space; /* Curator's: in front of every path, made on demand */
+    struct pawl_retry retry;
+    const struct pawl_auth *auths; /* sent before anything else, on every connection */
+    size_t n_auths;
+    struct pawl_acls acls; /* default ACL; none: everybody may do everything */
+    pawl_acl_fn acl_provider;
+    void *acl_provider_arg;
+    pawl_log_fn log; /* NULL: silence */
+    void *log_arg;
+    enum pawl_log_level log_level;
+    pawl_metric_fn metric;
+    void *metric_arg;
+    size_t
+        max_request_bytes; /* larger requests are TOO_LARGE; default 1 MiB less one, the server's */
+    size_t max_reply_bytes;   /* larger replies are TOO_LARGE, and skipped; default 64 MiB */
+    struct pawl_bytes attach; /* what pawl_client_detach() gave: go on with that session */
+    uint64_t seed;            /* of everything random; 0: from the system */
+};
+
+PAWL_API void pawl_client_options_init(struct pawl_client_options *options);
+
+/* Returns at once; the connection is made in the background. Copies what it is given. Fails with
+ * BAD_ARGUMENTS (the servers cannot be parsed, a bad path), NO_MEMORY or SYSTEM. */
+PAWL_API int pawl_client_open(const struct pawl_client_options *options, struct pawl_client **out);
+
+/* Waits until there is a session; OPERATION_TIMEOUT if there is none in time. -1: for ever. */
+PAWL_API int pawl_client_wait_connected(struct pawl_client *c, int timeout_ms);
+
+/* Ends the session, so that its ephemeral nodes go now. Every open callback runs, with
+ * PAWL_ERR_CLOSING if need be, before it returns; but it returns within close_timeout_ms even when
+ * the server does not answer or a callback does not end. A view is just freed. */
+PAWL_API void pawl_client_close(struct pawl_client *c);
+PAWL_API void pawl_client_close_within(struct pawl_client *c, int timeout_ms);
+
+/* Closes the handle but leaves the session alive, to be taken up by `options.attach` in another
+ * process image (or later in this one) within the session's timeout. `extra`, up to 64 KiB of
+ * yours, travels in the blob. The blob is a secret while the session lives; free() it. Open calls
+ * end with CLOSING. With an error nothing has been closed. */
+PAWL_API int pawl_client_detach(struct pawl_client *c, struct pawl_bytes extra, void **blob,
+                                size_t *len);
+
+/* The `extra` in a blob, a view into it; BAD_ARGUMENTS when it is none. */
+PAWL_API int pawl_blob_extra(struct pawl_bytes blob, struct pawl_bytes *extra);
+
+/* ---- views ---- */
+
+/* Another face of the same connection: its calls live in a namespace, or have another timeout or
+ * another retry policy. Zero fields: as `c` has them. */
+struct pawl_view_options {
+    size_t size;
+    const char *name_space; /* "" for none; relative to the chroot */
+    int timeout_ms;
+    const struct pawl_retry *retry;
+};
+
+/* The view is freed by pawl_client_close(); the connection lives until its own handle is closed,
+ * and calls through a view then give CLOSING. */
+PAWL_API int pawl_client_view(struct pawl_client *c, const struct pawl_view_options *options,
+                              struct pawl_client **out);
+
+/* ---- what is going on ---- */
+
+PAWL_API enum pawl_state pawl_client_state(const struct pawl_client *c);
+PAWL_API int64_t pawl_client_session_id(const struct pawl_client *c);
+PAWL_API int pawl_client_session_timeout_ms(const struct pawl_client *c); /* as negotiated */
+
+/* How much longer the session is certain to exist, by our monotonic clock: counted from the moment
+ * the last answered request or ping was sent. 0: not certain any more. */
+PAWL_API int64_t pawl_client_certain_ms(const struct pawl_client *c);
+
+/* "host:port" of the server, copied; empty when there is none. */
+PAWL_API void pawl_client_server(const struct pawl_client *c, char *out, size_t size);
+
+/* Told of every change of state from now on, on the thread of callbacks. Removing one waits until
+ * it is not running any more, except from inside a callback. */
+PAWL_API int pawl_client_add_listener(struct pawl_client *c, pawl_state_fn fn, void *arg);
+PAWL_API void pawl_client_remove_listener(struct pawl_client *c, pawl_state_fn fn, void *arg);
+
+/* Another list of servers (no chroot in it). Whether we move follows ZooKeeper's rule: as few moves
+ * as give every server its share of the clients. */
+PAWL_API int pawl_client_set_servers(struct pawl_client *c, const char *servers);
+
+/* ---- operations ----
+ *
+ * Each exists twice. The blocking one returns reply->err and, if `out` is not NULL, a reply to be
+ * freed, also when the operation failed; NULL only without memory or on a bad handle. The
+ * asynchronous one returns PAWL_OK when `done` will be called, and an error when it will not;
+ * `done` may be NULL. */
+
+PAWL_API void pawl_reply_free(struct pawl_reply *reply);
+
+enum pawl_op_flags {
+    PAWL_PARENTS = 1,           /* create: make missing parents, persistent */
+    PAWL_CONTAINER_PARENTS = 2, /* ... as containers */
+    PAWL_PROTECTED = 4,         /* create: the name carries an id; a retry looks for it first */
+    PAWL_OR_SET = 8,            /* create: set the data if the node exists */
+    PAWL_IDEMPOTENT = 16,       /* create, set, delete: what has been done already is success */
+    PAWL_COMPRESS = 32,         /* create, set: gzip the data */
+    PAWL_CHILDREN_TOO = 64,     /* delete: with everything below */
+    PAWL_GUARANTEED = 128       /* delete: if the link fails go on trying in the background */
+};
+
+struct pawl_create {
+    size_t size;
+    const char *path;
+    struct pawl_bytes data;
+    enum pawl_mode mode;
+    int64_t ttl_ms;        /* PAWL_TTL, PAWL_TTL_SEQUENTIAL */
+    struct pawl_acls acls; /* none: the client's default */
+    int flags;
+    int timeout_ms; /* 0: the client's */
+};
+
+struct pawl_set {
+    size_t size;
+    const char *path;
+    struct pawl_bytes data;
+    int if_version; /* only if the node's version is `version` */
+    int32_t version;
+    int flags;
+    int timeout_ms;
+};
+
+struct pawl_delete {
+    size_t size;
+    const char *path;
+    int if_version;
+    int32_t version;
+    int flags;
+    int timeout_ms;
+};
+
+struct pawl_set_acl {
+    size_t size;
+    const char *path;
+    struct pawl_acls acls;
+    int if_version;
+    int32_t version;
+    int timeout_ms;
+};
+
+#if !defined(__cplusplus)
+/* pawl_create(c, PAWL_CREATE(.path = "/a", .mode = PAWL_EPHEMERAL), NULL) */
+#define PAWL_CREATE(...)  (&(struct pawl_create){.size = sizeof(struct pawl_create), __VA_ARGS__})
+#define PAWL_SET(...)     (&(struct pawl_set){.size = sizeof(struct pawl_set), __VA_ARGS__})
+#define PAWL_DELETE(...)  (&(struct pawl_delete){.size = sizeof(struct pawl_delete), __VA_ARGS__})
+#define PAWL_SET_ACL(...) (&(struct pawl_set_acl){.size = sizeof(struct pawl_set_acl), __VA_ARGS__})
+#endif
+
+/* reply: path, and stat */
+PAWL_API int pawl_create(struct pawl_client *c, const struct pawl_create *req,
+                         struct pawl_reply **out);
+PAWL_API int pawl_create_async(struct pawl_client *c, const struct pawl_create *req,
+                               pawl_reply_fn done, void *arg);
+
+/* reply: data, stat. `watch` NULL: none. The watch fires once, at the next change of the data or
+ * the deletion of the node; it is set only if the call succeeds. */
+PAWL_API int pawl_get(struct pawl_client *c, const char *path, const struct pawl_watch *watch,
+                      struct pawl_reply **out);
+PAWL_API int pawl_get_async(struct pawl_client *c, const char *path, const struct pawl_watch *watch,
+                            pawl_reply_fn done, void *arg);
+
+/* The same for data that were written with PAWL_COMPRESS; DATA_INCONSISTENCY if they were not. */
+PAWL_API int pawl_get_compressed(struct pawl_client *c, const char *path,
+                                 const struct pawl_watch *watch, struct pawl_reply **out);
+PAWL_API int pawl_get_compressed_async(struct pawl_client *c, const char *path,
+                                       const struct pawl_watch *watch, pawl_reply_fn done,
+                                       void *arg);
+
+/* reply: stat. NO_NODE is an answer like any other, and sets the watch as well: it fires when the
+ * node is created. */
+PAWL_API int pawl_exists(struct pawl_client *c, const char *path, const struct pawl_watch *watch,
+                         struct pawl_reply **out);
+PAWL_API int pawl_exists_async(struct pawl_client *c, const char *path,
+                               const struct pawl_watch *watch, pawl_reply_fn done, void *arg);
+
+/* reply: children, and stat of the parent. The watch fires when the list changes. */
+PAWL_API int pawl_children(struct pawl_client *c, const char *path, const struct pawl_watch *watch,
+                           struct pawl_reply **out);
+PAWL_API int pawl_children_async(struct pawl_client *c, const char *path,
+                                 const struct pawl_watch *watch, pawl_reply_fn done, void *arg);
+
+/* reply: stat */
+PAWL_API int pawl_set(struct pawl_client *c, const struct pawl_set *req, struct pawl_reply **out);
+PAWL_API int pawl_set_async(struct pawl_client *c, const struct pawl_set *req, pawl_reply_fn done,
+                            void *arg);
+
+PAWL_API int pawl_delete(struct pawl_client *c, const struct pawl_delete *req,
+                         struct pawl_reply **out);
+PAWL_API int pawl_delete_async(struct pawl_client *c, const struct pawl_delete *req,
+                               pawl_reply_fn done, void *arg);
+
+/* reply: acls, stat */
+PAWL_API int pawl_get_acl(struct pawl_client *c, const char *path, struct pawl_reply **out);
+PAWL_API int pawl_get_acl_async(struct pawl_client *c, const char *path, pawl_reply_fn done,
+                                void *arg);
+PAWL_API int pawl_set_acl(struct pawl_client *c, const struct pawl_set_acl *req,
+                          struct pawl_reply **out);
+PAWL_API int pawl_set_acl_async(struct pawl_client *c, const struct pawl_set_acl *req,
+                                pawl_reply_fn done, void *arg);
+
+/* Brings the server we are linked to up to date with its leader: reads behind it see every write
+ * acknowledged to anybody before it was called. */
+PAWL_API int pawl_sync(struct pawl_client *c, const char *path, struct pawl_reply **out);
+PAWL_API int pawl_sync_async(struct pawl_client *c, const char *path, pawl_reply_fn done,
+                             void *arg);
+
+/* reply: children: the whole paths (chroot included) of this session's ephemeral nodes at or below
+ * `prefix`, itself not translated. Servers 3.6 and up. */
+PAWL_API int pawl_ephemerals(struct pawl_client *c, const char *prefix, struct pawl_reply **out);
+PAWL_API int pawl_ephemerals_async(struct pawl_client *c, const char *prefix, pawl_reply_fn done,
+                                   void *arg);
+
+/* reply: number of nodes below `path`, at any depth. Servers 3.6 and up. */
+PAWL_API int pawl_count_all_children(struct pawl_client *c, const char *path,
+                                     struct pawl_reply **out);
+PAWL_API int pawl_count_all_children_async(struct pawl_client *c, const char *path,
+                                           pawl_reply_fn done, void *arg);
+
+/* reply: ids. Servers 3.7 and up. */
+PAWL_API int pawl_whoami(struct pawl_client *c, struct pawl_reply **out);
+PAWL_API int pawl_whoami_async(struct pawl_client *c, pawl_reply_fn done, void *arg);
+
+/* Adds credentials to this and every later connection. AUTH_FAILED: the server does not accept
+ * them; they are forgotten, and the server has cut the link. */
+PAWL_API int pawl_add_auth(struct pawl_client *c, const struct pawl_auth *auth,
+                           struct pawl_reply **out);
+PAWL_API int pawl_add_auth_async(struct pawl_client *c, const struct pawl_auth *auth,
+                                 pawl_reply_fn done, void *arg);
+
+/* ---- watches that stay ---- */
+
+enum pawl_watch_mode {
+    PAWL_WATCH_PERSISTENT = 0, /* every change of the node and of its list of children */
+    PAWL_WATCH_RECURSIVE = 1   /* creation, deletion, data of the node and all below it */
+};
+
+/* Told of every change until pawl_unwatch() or the end of the session, for a last time then with
+ * PAWL_EVENT_SESSION. After SUSPENDED it is set again, but changes made meanwhile are not told:
+ * read again when RECONNECTED comes. Servers 3.6 and up. */
+PAWL_API int pawl_watch(struct pawl_client *c, const char *path, enum pawl_watch_mode mode,
+                        const struct pawl_watch *watch, struct pawl_reply **out);
+PAWL_API int pawl_watch_async(struct pawl_client *c, const char *path, enum pawl_watch_mode mode,
+                              const struct pawl_watch *watch, pawl_reply_fn done, void *arg);
+
+enum pawl_watch_kind {
+    PAWL_WATCHES_CHILDREN = 1,
+    PAWL_WATCHES_DATA = 2, /* of get and exists */
+    PAWL_WATCHES_ANY = 3,
+    PAWL_WATCHES_LOCAL = 256 /* added: forget it here whatever the server says */
+};
+
+/* Removes watches at `path`: the given one, or with `watch` NULL all. Each is told WATCH_REMOVED,
+ * and nothing after that. NO_WATCHER if there is none. */
+PAWL_API int pawl_unwatch(struct pawl_client *c, const char *path, int kind,
+                          const struct pawl_watch *watch, struct pawl_reply **out);
+PAWL_API int pawl_unwatch_async(struct pawl_client *c, const char *path, int kind,
+                                const struct pawl_watch *watch, pawl_reply_fn done, void *arg);
+
+/* ---- several operations as one ---- */
+
+/* All or nothing, in order. A builder belongs to one thread; an error in building (no memory, a bad
+ * path, reads and writes mixed) is kept and returned by the call that runs it. It can be run more
+ * than once.
+ * reply: results, one per operation; err is that of the first that failed. Reads (multi-read) are
+ * independent of each other: look at each result. Servers 3.6 and up for those. */
+PAWL_API struct pawl_multi *pawl_multi_new(struct pawl_client *c);
+PAWL_API void pawl_multi_free(struct pawl_multi *m);
+PAWL_API void pawl_multi_create(struct pawl_multi *m, const struct pawl_create *req);
+PAWL_API void pawl_multi_set(struct pawl_multi *m, const struct pawl_set *req);
+PAWL_API void pawl_multi_delete(struct pawl_multi *m, const struct pawl_delete *req);
+PAWL_API void pawl_multi_check(struct pawl_multi *m, const char *path, int32_t version);
+PAWL_API void pawl_multi_get(struct pawl_multi *m, const char *path);
+PAWL_API void pawl_multi_children(struct pawl_multi *m, const char *path);
+PAWL_API int pawl_multi_run(struct pawl_client *c, const struct pawl_multi *m,
+                            struct pawl_reply **out);
+PAWL_API int pawl_multi_run_async(struct pawl_client *c, const struct pawl_multi *m,
+                                  pawl_reply_fn done, void *arg);
+
+/* ---- the ensemble ---- */
+
+/* reply: data: the configuration as text, stat. */
+PAWL_API int pawl_config(struct pawl_client *c, const struct pawl_watch *watch,
+                         struct pawl_reply **out);
+PAWL_API int pawl_config_async(struct pawl_client *c, const struct pawl_watch *watch,
+                               pawl_reply_fn done, void *arg);
+
+struct pawl_reconfig {
+    size_t size;
+    const char *joining; /* "server.4=host:2888:3888;2181,..." */
+    const char *leaving; /* "2,3" */
+    const char *members; /* instead of both: the whole new list */
+    int if_config;       /* only if the configuration's version is `config` */
+    int64_t config;
+    int timeout_ms;
+};
+
+/* reply: data: the new configuration, stat. */
+PAWL_API int pawl_reconfig(struct pawl_client *c, const struct pawl_reconfig *req,
+                           struct pawl_reply **out);
+PAWL_API int pawl_reconfig_async(struct pawl_client *c, const struct pawl_reconfig *req,
+                                 pawl_reply_fn done, void *arg);
+
+/* ---- driving it yourself ---- */
+
+/* PAWL_DISPATCH_POLLED: runs the callbacks that wait; with none, waits up to timeout_ms for one.
+ * Returns how many ran. */
+PAWL_API int pawl_client_dispatch(struct pawl_client *c, int timeout_ms);
+
+/* PAWL_DISPATCH_EXTERNAL. Wait until `*fd`, which stays the same for the life of the handle, has
+ * one of `*events` (as for poll), or `*timeout_ms` have passed (-1: no limit), or another thread
+ * has made a call; then pawl_client_process(), which does all I/O that can be done without
+ * blocking and runs callbacks. The adapters in <pawl/adapters/> do nothing else. Blocking calls
+ * from your loop's thread work outside of callbacks; inside one they give WOULD_DEADLOCK. */
+PAWL_API int pawl_client_interest(struct pawl_client *c, int *fd, short *events, int *timeout_ms);
+PAWL_API int pawl_client_process(struct pawl_client *c, short revents);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

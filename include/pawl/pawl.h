@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pawl.h - everything. */
+#ifndef PAWL_PAWL_H
+#define PAWL_PAWL_H
+
+#include "pawl/client.h"
+#include "pawl/error.h"
+#include "pawl/types.h"
+#include "pawl/version.h"
+
+#endif

@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# soak.sh BUILD-FOLDER SECONDS - the randomised tests in turn, each time with another seed, until
+# the time is over. Stops at the first failure; its command line replays it.
+set -eu
+
+build=$1
+seconds=$2
+PAWLD=$PWD/$build/bin/pawld
+export PAWLD
+end=$(($(date +%s) + seconds))
+seed=${SOAK_SEED:-$(date +%s)}
+rounds=0
+
+turn() {
+    echo "+ PAWLD=$PAWLD $*"
+    "$@"
+}
+
+while [ "$(date +%s)" -lt "$end" ]; do
+    turn /usr/bin/python3 test/interop/differential.py --seed "$seed" --ops 5000
+    turn /usr/bin/python3 test/interop/kill9.py --server pawld --rounds 20 --seed "$seed" --then-apache
+    turn /usr/bin/python3 test/interop/folders.py --server pawld --seed "$seed"
+    for replay in "$build"/bin/replay-*; do
+        turn "$replay" "$build/test/fuzz/seeds/${replay##*/replay-}" -n 50000 -s "$seed"
+    done
+    seed=$((seed + 1))
+    rounds=$((rounds + 1))
+done
+echo "$rounds rounds, the last with seed $((seed - 1)), nothing found"
