@@ -4,9 +4,9 @@
 # the time is over. Stops at the first failure; its command line replays it.
 set -eu
 
-build=$1
+build=$(cd "$1" && pwd)
 seconds=$2
-PAWLD=$PWD/$build/bin/pawld
+PAWLD=$build/bin/pawld
 export PAWLD
 end=$(($(date +%s) + seconds))
 seed=${SOAK_SEED:-$(date +%s)}

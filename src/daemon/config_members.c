@@ -477,6 +477,9 @@ static void take_own_client_address(struct config *c, const struct config_member
                 (is_any_address(c->net.client_address) ||
                  strcmp(c->net.client_address, me->client_host) == 0);
 
+    if (config_value_of(c, "clientPort")->place.origin == CONFIG_OPTION) {
+        return; /* --port wins over the file, this line included */
+    }
     if (c->net.client_port >= 0 && !same) {
         struct config_place place = config_place_of(c, "clientPort");
 
@@ -490,6 +493,18 @@ static void take_own_client_address(struct config *c, const struct config_member
     c->net.client_port = me->client_port;
     config_replace_string(&c->net.client_address,
                           is_any_address(me->client_host) ? NULL : me->client_host);
+}
+
+/* Without a myid, as containers start a standalone server, the only line there is counts if nothing
+ * else says where to listen. */
+static const struct config_member *find_myself(struct config *c)
+{
+    bool only_one = c->ensemble.n_members == 1 && !config_is_ensemble(c);
+
+    if (c->ensemble.my_id < 0 && only_one && c->net.client_port < 0) {
+        return &c->ensemble.member[0];
+    }
+    return find_member(c, c->ensemble.my_id);
 }
 
 static void check_role(struct config *c, const struct config_member *me)
@@ -572,7 +587,7 @@ int config_finish_members(struct config *c, struct config_lines *errors)
         check_numbers(c, errors);
     }
     read_my_id(c, errors);
-    me = find_member(c, c->ensemble.my_id);
+    me = find_myself(c);
     if (me != NULL) {
         check_role(c, me);
     }

@@ -266,8 +266,8 @@ static int recover(struct host *h, struct tree **tree, int64_t *zxid, struct hos
     options_for_recovery(h->config, &options);
     rc = recovery_load(h->data_disk, h->log_disk, &options, tree, &report);
     if (rc != PAWL_OK) {
-        return set_error(error, rc, EXIT_DATA_FOLDER, "Unable to load database on disk: %s",
-                         report.error);
+        return set_error(error, rc, EXIT_DATA_FOLDER, "Unable to load database on disk, in %s: %s",
+                         h->config->store.data_dir, report.error);
     }
     h->load_ms = clock_monotonic_ms() - began_ms;
     h->loaded = report;
@@ -316,6 +316,7 @@ static void start_member(struct host *h, struct tree *tree, int64_t zxid)
                    (uint64_t)(uintptr_t)h; /* several may start at once in one process */
     options.facts = facts_collect;
     options.facts_arg = h;
+    options.n_replayed = (int64_t)h->loaded.n_replayed;
     if (h->in_memory) {
         options.snap_count = 0;
         options.snap_size_bytes = 0;

@@ -234,6 +234,7 @@ static void reload(void *arg)
     struct control *control = arg;
     struct config_lines errors, notes;
     struct config fresh;
+    enum log_level level;
 
     config_lines_init(&errors);
     config_lines_init(&notes);
@@ -244,10 +245,14 @@ static void reload(void *arg)
         config_fini(&fresh);
     } else {
         config_reload(control->config, &fresh, &notes);
+        level = (enum log_level)control->config->log.level;
+        if (level > logging_level()) {
+            logging_set_level(level); /* otherwise below: the change itself is still to be said */
+        }
         say_all(LOG_WARN, &fresh.warnings);
         say_all(LOG_INFO, &notes);
         log_info("the configuration was re-read%s", notes.n == 0 ? ": nothing has changed" : "");
-        logging_set_level((enum log_level)control->config->log.level);
+        logging_set_level(level);
         config_fini(&fresh);
     }
     config_lines_fini(&errors);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/assert.h"
 #include "base/logging.h"
@@ -14,6 +15,8 @@
 #include "store/purge.h"
 #include "store/recovery.h"
 #include "store/snapshot_walk.h"
+
+enum { PAUSE_FACTOR = 2, PAUSE_MAX_US = 100000 };
 
 enum job_kind { JOB_BEGIN, JOB_CHUNK, JOB_FINISH, JOB_PURGE };
 
@@ -169,6 +172,24 @@ static void do_job(struct snapshot_thread *t, const struct job *job)
     }
 }
 
+/* After each chunk as long again as it took, and once more: the log shares the disk, and a client
+ * waits for the log but nobody for a snapshot. */
+static void give_way(struct snapshot_thread *t, int64_t took_us)
+{
+    int64_t pause_us =
+        took_us * PAUSE_FACTOR > PAUSE_MAX_US ? PAUSE_MAX_US : took_us * PAUSE_FACTOR;
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(pause_us * 1000);
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&t->lock);
+    while (!t->stopping && pthread_cond_timedwait(&t->changed, &t->lock, &until) == 0) {
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
 static struct job *next_job(struct snapshot_thread *t)
 {
     struct list *item;
@@ -200,8 +221,14 @@ static void *run(void *arg)
 
     logging_use(t->log_target);
     while ((job = next_job(t)) != NULL) {
+        int64_t began_us = clock_monotonic_us();
+        bool is_chunk = job->kind == JOB_CHUNK;
+
         do_job(t, job);
         free_job(t, job);
+        if (is_chunk) {
+            give_way(t, clock_monotonic_us() - began_us);
+        }
     }
     return NULL;
 }
@@ -209,12 +236,16 @@ static void *run(void *arg)
 struct snapshot_thread *snapshot_thread_start(const struct snapshot_thread_options *options)
 {
     struct snapshot_thread *t = must_zalloc(sizeof(*t));
+    pthread_condattr_t monotonic;
 
     t->options = *options;
     t->log_target = logging_used();
     list_init(&t->jobs);
     pthread_mutex_init(&t->lock, NULL);
-    pthread_cond_init(&t->changed, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     ASSERT(pthread_create(&t->thread, NULL, run, t) == 0);
     return t;
 }

@@ -20,6 +20,7 @@ struct member_options {
     struct server_options server;
     int64_t snap_count;      /* a snapshot after about this many transactions; 0: never */
     int64_t snap_size_bytes; /* or after so many bytes of log; 0: never */
+    int64_t n_replayed;      /* transactions since the last snapshot: they count, too */
     uint64_t seed;
     void (*facts)(void *arg, struct server_facts *out);
     void *facts_arg;

@@ -61,7 +61,8 @@ static void draw_snapshot_triggers(struct member *m)
 static void begin_snapshot(struct member *m)
 {
     if (m->walk != NULL || m->writing_snapshot) {
-        log_warn("Too busy to snap, skipping: the previous snapshot is still being written");
+        log_limited(LOG_WARN, "Too busy to snap, skipping: the previous snapshot is still being "
+                              "written");
         return;
     }
     m->walk = snapshot_walk_begin(m->server->tree, m->server->applied_zxid);
@@ -180,6 +181,12 @@ struct member *member_new(const struct member_options *options, struct tree *tre
     m->host = (struct server_host){.propose = propose, .facts = facts};
     prng_seed(&m->prng, options->seed);
     draw_snapshot_triggers(m);
+    m->n_logged = options->n_replayed;
+    if (dropped > 0) {
+        /* No transaction says that they are gone: the first one from here on must find a snapshot
+         * without them, or its digest would not be that of a tree recovered from the log. */
+        m->n_logged = m->snap_at;
+    }
     m->server =
         server_new(&options->server, &m->host, tree, zxid, now_us, wall_ms, prng_next(&m->prng));
     return m;

@@ -32,6 +32,9 @@ void session_table_fini(struct session_table *t)
 
 int64_t session_new_id(struct session_table *t)
 {
+    while (session_find(t, t->next_id) != NULL) { /* the clock was set back between two starts */
+        t->next_id++;
+    }
     return t->next_id++;
 }
 

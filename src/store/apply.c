@@ -113,13 +113,16 @@ static int create_node(struct apply *a, const struct txn_header *h, const struct
 }
 
 /* Replay over a fuzzy snapshot may meet children that come later in the log. */
-static void remove_below(struct apply *a, znode_id id)
+static void remove_below(struct apply *a, znode_id top)
 {
-    znode_id child;
+    znode_id at = top, next;
 
-    while ((child = tree_first_child(a->tree, id)) != 0) {
-        remove_below(a, child);
-        tree_remove(a->tree, child);
+    while ((next = tree_first_child(a->tree, at)) != 0 || at != top) {
+        if (next == 0) {
+            next = tree_parent(a->tree, at);
+            tree_remove(a->tree, at);
+        }
+        at = next;
     }
 }
 
@@ -192,23 +195,35 @@ static int set_acl(struct apply *a, const struct txn_op *op, struct stat_record 
     return PAWL_OK;
 }
 
+/* Returns how many. A name that no transaction could have made is left where it is. */
+static size_t delete_ephemerals(struct apply *a, int64_t session_id, int64_t zxid)
+{
+    struct strbuf path;
+    size_t n = 0;
+    znode_id id;
+
+    strbuf_init(&path, STRBUF_NO_LIMIT);
+    while ((id = tree_first_ephemeral(a->tree, session_id)) != 0) {
+        strbuf_clear(&path);
+        tree_path(a->tree, id, &path);
+        if (delete_node(a, strbuf_bytes(&path), zxid) != PAWL_OK) {
+            break;
+        }
+        n++;
+    }
+    strbuf_fini(&path);
+    return n;
+}
+
 static void close_session(struct apply *a, const struct txn_header *h, const struct txn_op *op)
 {
     struct jute_reader r = jute_reader_of(op->deleted.elements);
-    struct strbuf path;
-    znode_id id;
 
     tree_session_remove(a->tree, h->client_id);
     for (int32_t i = 0; i < op->deleted.count; i++) {
         delete_node(a, jute_read_buffer(&r), h->zxid);
     }
-    strbuf_init(&path, STRBUF_NO_LIMIT);
-    while ((id = tree_first_ephemeral(a->tree, h->client_id)) != 0) {
-        strbuf_clear(&path);
-        tree_path(a->tree, id, &path);
-        delete_node(a, strbuf_bytes(&path), h->zxid);
-    }
-    strbuf_fini(&path);
+    delete_ephemerals(a, h->client_id, h->zxid);
 }
 
 static int apply_op(struct apply *a, const struct txn_header *h, const struct txn_op *op,
@@ -307,24 +322,16 @@ static void note_dead(int64_t session_id, void *arg)
 
 size_t apply_drop_dead_ephemerals(struct apply *a, int64_t zxid)
 {
-    struct strbuf path;
     struct dead_owners dead;
-    size_t dropped = 0;
-    znode_id id;
+    size_t dropped = 0, before;
 
-    strbuf_init(&path, STRBUF_NO_LIMIT);
     do {
+        before = dropped;
         dead = (struct dead_owners){.apply = a};
         tree_each_ephemeral_owner(a->tree, note_dead, &dead);
         for (size_t i = 0; i < dead.n; i++) {
-            while ((id = tree_first_ephemeral(a->tree, dead.ids[i])) != 0) {
-                strbuf_clear(&path);
-                tree_path(a->tree, id, &path);
-                delete_node(a, strbuf_bytes(&path), zxid);
-                dropped++;
-            }
+            dropped += delete_ephemerals(a, dead.ids[i], zxid);
         }
-    } while (dead.n > 0);
-    strbuf_fini(&path);
+    } while (dropped > before);
     return dropped;
 }

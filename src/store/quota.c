@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/quota.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -54,8 +55,15 @@ static bool parse_number(struct bytes text, int64_t *out)
     }
     memcpy(digits, text.data, text.len);
     digits[text.len] = '\0';
+    errno = 0;
     *out = strtoll(digits, &end, 10);
-    return *end == '\0' && (digits[0] == '-' || (digits[0] >= '0' && digits[0] <= '9'));
+    return *end == '\0' && errno == 0 && strchr("+-0123456789", digits[0]) != NULL;
+}
+
+/* Anybody may have written any number into a statistics node: it wraps, as Java's do. */
+static int64_t wrapping_sum(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
 /* One piece, "key=number" with whatever behind a second '='. */
@@ -222,18 +230,20 @@ static void add_usage(struct quota *q, struct bytes path, int64_t bytes, int64_t
                     (int)prefix.len, (const char *)prefix.data);
         return;
     }
-    stats.value[TRACK_COUNT] += count;
-    stats.value[TRACK_BYTES] += bytes;
+    stats.value[TRACK_COUNT] = wrapping_sum(stats.value[TRACK_COUNT], count);
+    stats.value[TRACK_BYTES] = wrapping_sum(stats.value[TRACK_BYTES], bytes);
     store_stats(q, id, &stats);
 }
 
-static void count_subtree(const struct quota *q, znode_id id, struct track *t)
+static void count_subtree(const struct quota *q, znode_id top, struct track *t)
 {
-    t->value[TRACK_COUNT]++;
-    t->value[TRACK_BYTES] += (int64_t)tree_data(q->tree, id).len;
-    for (znode_id c = tree_first_child(q->tree, id); c != 0; c = tree_next_sibling(q->tree, c)) {
-        count_subtree(q, c, t);
-    }
+    znode_id at = top;
+
+    do {
+        t->value[TRACK_COUNT]++;
+        t->value[TRACK_BYTES] += (int64_t)tree_data(q->tree, at).len;
+        at = tree_next_below(q->tree, top, at);
+    } while (at != 0);
 }
 
 /* Computes the usage of `path` anew and stores it. */
@@ -328,46 +338,48 @@ int quota_check(const struct quota *q, struct bytes path, int64_t bytes, int64_t
         return PAWL_ERR_MARSHALLING;
     }
     if (count != 0) {
-        rc = check_one(&limits, TRACK_COUNT_HARD, TRACK_COUNT, stats.value[TRACK_COUNT] + count);
+        rc = check_one(&limits, TRACK_COUNT_HARD, TRACK_COUNT,
+                       wrapping_sum(stats.value[TRACK_COUNT], count));
     }
     if (rc == PAWL_OK && bytes != 0) {
-        rc = check_one(&limits, TRACK_BYTES_HARD, TRACK_BYTES, stats.value[TRACK_BYTES] + bytes);
+        rc = check_one(&limits, TRACK_BYTES_HARD, TRACK_BYTES,
+                       wrapping_sum(stats.value[TRACK_BYTES], bytes));
     }
     return rc;
 }
 
-static void load_below(struct quota *q, znode_id id, struct strbuf *path)
+static void load_below(struct quota *q, znode_id top)
 {
     struct bytes limited;
-    size_t len = path->len;
+    struct strbuf path;
 
-    for (znode_id c = tree_first_child(q->tree, id); c != 0; c = tree_next_sibling(q->tree, c)) {
-        strbuf_append_str(path, "/");
-        strbuf_append_bytes(path, tree_name(q->tree, c));
-        if (tree_n_children(q->tree, c) > 0) {
-            load_below(q, c, path);
-        } else if (is_side_node(strbuf_bytes(path), LIMITS_NAME, &limited)) {
+    strbuf_init(&path, STRBUF_NO_LIMIT);
+    for (znode_id at = tree_next_below(q->tree, top, top); at != 0;
+         at = tree_next_below(q->tree, top, at)) {
+        if (tree_n_children(q->tree, at) > 0 ||
+            !bytes_equal_str(tree_name(q->tree, at), LIMITS_NAME)) {
+            continue;
+        }
+        strbuf_clear(&path);
+        tree_path(q->tree, at, &path);
+        if (is_side_node(strbuf_bytes(&path), LIMITS_NAME, &limited)) {
             add_path(q, limited);
             recount(q, limited);
         }
-        path->len = len;
     }
+    strbuf_fini(&path);
 }
 
 struct quota *quota_new(struct tree *tree)
 {
     struct quota *q = must_zalloc(sizeof(*q));
     znode_id top = tree_find(tree, bytes_str(QUOTA_ROOT));
-    struct strbuf path;
 
     q->tree = tree;
     map_init(&q->paths);
-    strbuf_init(&path, STRBUF_NO_LIMIT);
-    strbuf_append_str(&path, QUOTA_ROOT);
     if (top != 0) {
-        load_below(q, top, &path);
+        load_below(q, top);
     }
-    strbuf_fini(&path);
     return q;
 }
 

@@ -87,10 +87,10 @@ enum owner_kind tree_owner_kind(const struct tree *t, int64_t owner)
     if (owner == OWNER_CONTAINER) {
         return OWNER_IS_CONTAINER;
     }
-    if (t->options.extended_types && ((uint64_t)owner >> 56) == 0xff) {
-        return OWNER_IS_TTL;
+    if (!t->options.extended_types) {
+        return OWNER_SESSION;
     }
-    if (t->options.emulate_353_ttl && owner < 0) {
+    if ((uint64_t)owner >> 56 == 0xff || (t->options.emulate_353_ttl && owner < 0)) {
         return OWNER_IS_TTL;
     }
     return OWNER_SESSION;
@@ -288,7 +288,7 @@ void tree_add_system_nodes(struct tree *t)
 
 znode_id tree_find(const struct tree *t, struct bytes path)
 {
-    const uint8_t *p, *slash, *end = path.data + path.len;
+    const uint8_t *p, *slash, *end;
     znode_id id = ROOT_ID;
 
     if (bytes_is_null(path)) {
@@ -300,6 +300,7 @@ znode_id tree_find(const struct tree *t, struct bytes path)
     if (path.data[0] != '/') {
         return 0;
     }
+    end = path.data + path.len;
     for (p = path.data + 1; id != 0; p = slash + 1) {
         slash = memchr(p, '/', (size_t)(end - p));
         if (slash == NULL) {
@@ -456,8 +457,7 @@ int64_t tree_count(const struct tree *t)
     return t->count;
 }
 
-/* The next node of a walk over `top`'s descendants, depth first; 0 at the end. */
-static znode_id next_descendant(const struct tree *t, znode_id top, znode_id at)
+znode_id tree_next_below(const struct tree *t, znode_id top, znode_id at)
 {
     znode_id next = tree_first_child(t, at);
 
@@ -475,7 +475,7 @@ int64_t tree_descendants(const struct tree *t, znode_id id)
     if (id == ROOT_ID) {
         return t->count - 1;
     }
-    for (znode_id at = next_descendant(t, id, id); at != 0; at = next_descendant(t, id, at)) {
+    for (znode_id at = tree_next_below(t, id, id); at != 0; at = tree_next_below(t, id, at)) {
         n++;
     }
     return n;

@@ -74,6 +74,10 @@ void tree_show_stat(const struct tree *t, const struct stat_persisted *p, int32_
 znode_id tree_first_child(const struct tree *t, znode_id id);
 znode_id tree_next_sibling(const struct tree *t, znode_id id);
 
+/* The node after `at` in a walk over everything below `top`, depth first; 0 at the end. The walk
+ * begins with `at` equal to `top`. */
+znode_id tree_next_below(const struct tree *t, znode_id top, znode_id at);
+
 /* Ephemeral nodes of a session; 0 at the end. */
 znode_id tree_first_ephemeral(const struct tree *t, int64_t session_id);
 znode_id tree_next_ephemeral(const struct tree *t, znode_id id);

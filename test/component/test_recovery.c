@@ -710,6 +710,61 @@ static void the_inner_folder_is_refused(void **state)
     sim_disk_free(s);
 }
 
+static void halves_of_snapshots_are_cleared_away(void **state)
+{
+    struct sim_disk *s = import("standalone");
+    struct recovery_report report;
+    struct tree *tree;
+
+    (void)state;
+    sim_disk_put(s, STORE_FOLDER "/tmp.snapshot.2a", bytes_str("half"));
+    sim_disk_put(s, STORE_FOLDER "/tmp.snapshot.1", bytes_str("half"));
+    sim_disk_put(s, STORE_FOLDER "/tmp.other", bytes_str("not ours"));
+    assert_int_equal(load(s, &plain, &tree, &report), 0);
+    tree_free(tree);
+    assert_true(bytes_is_null(sim_disk_get(s, STORE_FOLDER "/tmp.snapshot.2a")));
+    assert_true(bytes_is_null(sim_disk_get(s, STORE_FOLDER "/tmp.snapshot.1")));
+    assert_false(bytes_is_null(sim_disk_get(s, STORE_FOLDER "/tmp.other")));
+    sim_disk_free(s);
+}
+
+static void looking_changes_nothing(void **state)
+{
+    struct recovery_options options = plain;
+    struct damage d = damage_begin();
+    struct recovery_report report;
+    struct tree *tree;
+
+    (void)state;
+    options.read_only = true;
+    d.len = 4300;
+    damage_done(&d);
+    sim_disk_put(d.disk, STORE_FOLDER "/tmp.snapshot.2a", bytes_str("half"));
+    sim_disk_put(d.disk, "initialize", bytes_str(""));
+    assert_int_equal(load(d.disk, &options, &tree, &report), 0);
+    assert_int_equal(report.last_zxid, 0x29);
+    assert_true(report.torn);
+    assert_int_equal(sim_disk_get(d.disk, STORE_FOLDER "/log.1").len, 4300);
+    assert_false(bytes_is_null(sim_disk_get(d.disk, STORE_FOLDER "/tmp.snapshot.2a")));
+    assert_false(bytes_is_null(sim_disk_get(d.disk, "initialize")));
+    tree_free(tree);
+    sim_disk_free(d.disk);
+}
+
+static void without_leave_no_folder_is_made(void **state)
+{
+    struct recovery_options options = plain;
+    struct sim_disk *s = sim_disk_new(1);
+    struct recovery_report report;
+    struct tree *tree;
+
+    (void)state;
+    options.no_make_folders = true;
+    assert_int_equal(load(s, &options, &tree, &report), PAWL_ERR_NOT_FOUND);
+    assert_non_null(strstr(report.error, STORE_FOLDER));
+    sim_disk_free(s);
+}
+
 static void a_disk_error_is_passed_on_with_its_sentence(void **state)
 {
     struct recovery_report report;
@@ -769,6 +824,9 @@ int main(void)
         cmocka_unit_test(folders_mixed_up_are_refused),
         cmocka_unit_test(snapshots_and_logs_may_be_apart),
         cmocka_unit_test(the_inner_folder_is_refused),
+        cmocka_unit_test(halves_of_snapshots_are_cleared_away),
+        cmocka_unit_test(looking_changes_nothing),
+        cmocka_unit_test(without_leave_no_folder_is_made),
         cmocka_unit_test(a_disk_error_is_passed_on_with_its_sentence),
     };
 

@@ -165,13 +165,13 @@ def children(conn, path):
 # -- folders --------------------------------------------------------------------------------------
 
 def contents(folder):
-    """Everything in a folder, with modes and checksums; only the lock file is left out."""
+    """Everything in a folder, with modes and checksums; only lock files are left out."""
     found = {}
     for top, folders, files in os.walk(folder):
         for name in folders + files:
             path = os.path.join(top, name)
             relative = os.path.relpath(path, folder)
-            if relative == LOCK_FILE:
+            if name == LOCK_FILE:
                 continue
             digest = ""
             if os.path.isfile(path):

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import socket
-import unittest
 
 import daemon
 from daemon import run
@@ -204,6 +203,19 @@ class FilesOfTheField(daemon.TestCase):
                 self.assertNotIn("unknown key", d.log())
                 self.assertNotIn("ERROR", d.log())
                 d.stop()
+
+    def test_the_port_of_the_only_server_line_counts(self):
+        text = "dataDir=%s\nserver.1=localhost:2888:3888;127.0.0.1:0\n" % self.data
+        d = self.start_file(text, port=None)
+        d.wait_log("binding to port 127.0.0.1:")
+        d.stop()
+        self.file("data/myid", "1\n")
+        d = self.start_file(text, port=None)
+        d.wait_log("binding to port 127.0.0.1:")
+        d.stop()
+        d = self.start_file(text.replace(":0", ":1"), port=0)  # the option wins
+        self.assertGreater(d.port, 1)
+        d.stop()
 
     def test_windows_line_ends_and_continuations(self):
         path = self.file("zoo.cfg", "dataDir : %s\r\nclientPort\t0\r\n! a comment\r\n"

@@ -30,15 +30,56 @@ static void make_folder(const char *path)
     }
 }
 
+/* A folder without the seeds of an earlier run, whose numbers may have meant something else. */
+static void make_empty_folder(const char *path)
+{
+    struct dirent **entries;
+    char name[8192];
+    int n;
+
+    make_folder(path);
+    n = scandir(path, &entries, NULL, NULL);
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof(name), "%s/%s", path, entries[i]->d_name);
+        if (entries[i]->d_name[0] != '.') {
+            remove(name);
+        }
+        free(entries[i]);
+    }
+    if (n >= 0) {
+        free(entries);
+    }
+}
+
+/* How many seeds a target has so far. */
+static struct {
+    const char *target;
+    int n;
+} targets[32];
+
+static int next_number(const char *target)
+{
+    char path[4096];
+    size_t i = 0;
+
+    while (targets[i].target != NULL && strcmp(targets[i].target, target) != 0) {
+        i++;
+    }
+    if (targets[i].target == NULL) {
+        targets[i].target = target;
+        snprintf(path, sizeof(path), "%s/%s", out_folder, target);
+        make_empty_folder(path);
+    }
+    return ++targets[i].n;
+}
+
 /* `choice` is the byte in front by which a target chooses; -1 for those that have none. */
 static void seed(const char *target, int choice, struct bytes input)
 {
     char path[4096];
     FILE *f;
 
-    snprintf(path, sizeof(path), "%s/%s", out_folder, target);
-    make_folder(path);
-    snprintf(path, sizeof(path), "%s/%s/%04d", out_folder, target, ++n_written);
+    snprintf(path, sizeof(path), "%s/%s/%04d", out_folder, target, next_number(target));
     f = fopen(path, "wb");
     if (f == NULL) {
         perror(path);
@@ -49,6 +90,7 @@ static void seed(const char *target, int choice, struct bytes input)
     }
     fwrite(input.data, 1, input.len, f);
     fclose(f);
+    n_written++;
 }
 
 static struct bytes behind(struct bytes b, size_t n)
@@ -127,6 +169,7 @@ static void seed_path(const char *row, void *arg)
 
     (void)arg;
     seed("path", -1, bytes_of(bytes, vectors_hex(row, bytes, sizeof(bytes))));
+    seed("utf8", -1, bytes_of(bytes, vectors_hex(row, bytes, sizeof(bytes))));
 }
 
 static void seed_message(const struct quorum_message *m, void *arg)

@@ -111,6 +111,32 @@ static void a_line_that_is_too_long_is_cut_not_lost(void **state)
     free(path);
 }
 
+static void count_only(enum log_level level, const char *line, void *arg)
+{
+    (void)level;
+    (void)line;
+    ++*(int *)arg;
+}
+
+static void a_thread_may_have_a_log_of_its_own(void **state)
+{
+    int n = 0;
+    struct log_target own = {.sink = count_only, .arg = &n, .level = LOG_DEBUG};
+
+    (void)state;
+    logging_use(&own);
+    assert_ptr_equal(logging_used(), &own);
+    log_debug("below the level of the process");
+    assert_int_equal(n, 1);
+    assert_int_equal(said.n, 0);
+    own.sink = NULL;
+    log_error("dropped");
+    logging_use(NULL);
+    log_info("to the log of the process again");
+    assert_int_equal(n, 1);
+    assert_int_equal(said.n, 1);
+}
+
 static void without_a_sink_nothing_happens(void **state)
 {
     (void)state;
@@ -126,6 +152,7 @@ int main(void)
         cmocka_unit_test_setup(lines_above_the_level_cost_nothing, set_up),
         cmocka_unit_test_setup(what_a_client_can_cause_is_said_once_in_ten_seconds, set_up),
         cmocka_unit_test_setup(a_line_that_is_too_long_is_cut_not_lost, set_up),
+        cmocka_unit_test_setup(a_thread_may_have_a_log_of_its_own, set_up),
         cmocka_unit_test_setup(without_a_sink_nothing_happens, set_up),
     };
 

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "os/dial.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "pawl/error.h"
+
+enum { MAX_ADDRESSES = 32, LOOKUP_STACK = 256 * 1024 };
+
+_Static_assert(sizeof(struct sockaddr_storage) <= ADDRESS_BYTES, "room for every family");
+
+static int unix_address(const char *path, struct address *out)
+{
+    struct sockaddr_un *a = (struct sockaddr_un *)out->bytes;
+
+    if (strlen(path) >= sizeof(a->sun_path)) {
+        return PAWL_ERR_ADDRESS;
+    }
+    a->sun_family = AF_UNIX;
+    strcpy(a->sun_path, path);
+    out->len = sizeof(*a);
+    return 1;
+}
+
+int address_plain(const char *name, int port, struct address *out)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)out->bytes;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)out->bytes;
+
+    memset(out, 0, sizeof(*out));
+    if (port == 0) {
+        return unix_address(name, out);
+    }
+    if (inet_pton(AF_INET, name, &v4->sin_addr) == 1) {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons((uint16_t)port);
+        out->len = sizeof(*v4);
+        return 1;
+    }
+    memset(out, 0, sizeof(*out));
+    if (inet_pton(AF_INET6, name, &v6->sin6_addr) == 1) {
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons((uint16_t)port);
+        out->len = sizeof(*v6);
+        return 1;
+    }
+    return 0;
+}
+
+/* ---- looking up ---- */
+
+struct lookup {
+    pthread_mutex_t lock; /* guards what follows */
+    int refs;
+    bool done, cancelled, writes;
+    size_t n;
+    struct address addresses[MAX_ADDRESSES];
+    void (*tell)(void *arg);
+    void *arg;
+
+    bool probe;
+    int timeout_ms;
+    int port;
+    char name[];
+};
+
+static void unref(struct lookup *l)
+{
+    int refs;
+
+    pthread_mutex_lock(&l->lock);
+    refs = --l->refs;
+    pthread_mutex_unlock(&l->lock);
+    if (refs == 0) {
+        pthread_mutex_destroy(&l->lock);
+        free(l);
+    }
+}
+
+static size_t resolve(const char *name, int port, struct address *out)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *list, *a;
+    char service[16];
+    size_t n = 0;
+
+    if (address_plain(name, port, out) == 1) {
+        return 1;
+    }
+    snprintf(service, sizeof(service), "%d", port);
+    if (getaddrinfo(name, service, &hints, &list) != 0) {
+        return 0;
+    }
+    for (a = list; a != NULL && n < MAX_ADDRESSES; a = a->ai_next) {
+        if (a->ai_addrlen <= ADDRESS_BYTES) {
+            memset(&out[n], 0, sizeof(out[n]));
+            out[n].len = a->ai_addrlen;
+            memcpy(out[n++].bytes, a->ai_addr, a->ai_addrlen);
+        }
+    }
+    freeaddrinfo(list);
+    return n;
+}
+
+static bool wait_for(int fd, short events, int timeout_ms)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+
+    return poll(&p, 1, timeout_ms) == 1;
+}
+
+/* What one address answers to `isro`. */
+static bool ask_isro(const struct address *a, int timeout_ms)
+{
+    char answer[8] = {0};
+    size_t n = 0;
+    int fd = dial_start(a);
+
+    if (fd < 0) {
+        return false;
+    }
+    if (wait_for(fd, POLLOUT, timeout_ms) && dial_result(fd) == 0 &&
+        send(fd, "isro", 4, MSG_NOSIGNAL) == 4) {
+        while (n < 2 && wait_for(fd, POLLIN, timeout_ms)) {
+            ssize_t got = recv(fd, answer + n, 2 - n, 0);
+
+            if (got <= 0) {
+                break;
+            }
+            n += (size_t)got;
+        }
+    }
+    close(fd);
+    return strcmp(answer, "rw") == 0;
+}
+
+static void *run(void *arg)
+{
+    struct lookup *l = arg;
+    struct address *found = calloc(MAX_ADDRESSES, sizeof(*found));
+    size_t n = found == NULL ? 0 : resolve(l->name, l->port, found);
+    bool writes = false;
+
+    for (size_t i = 0; l->probe && i < n && !writes; i++) {
+        writes = ask_isro(&found[i], l->timeout_ms);
+    }
+    pthread_mutex_lock(&l->lock);
+    l->n = n;
+    if (n > 0) {
+        memcpy(l->addresses, found, n * sizeof(*found));
+    }
+    l->writes = writes;
+    l->done = true;
+    if (!l->cancelled) {
+        l->tell(l->arg);
+    }
+    pthread_mutex_unlock(&l->lock);
+    free(found);
+    unref(l);
+    return NULL;
+}
+
+static struct lookup *start(const char *name, int port, int probe_ms, void (*done)(void *arg),
+                            void *arg)
+{
+    struct lookup *l = calloc(1, sizeof(*l) + strlen(name) + 1);
+    pthread_attr_t attr;
+    pthread_t thread;
+    int rc;
+
+    if (l == NULL) {
+        return NULL;
+    }
+    pthread_mutex_init(&l->lock, NULL);
+    l->refs = 2;
+    l->tell = done;
+    l->arg = arg;
+    l->probe = probe_ms > 0;
+    l->timeout_ms = probe_ms;
+    l->port = port;
+    strcpy(l->name, name);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, LOOKUP_STACK);
+    rc = pthread_create(&thread, &attr, run, l);
+    pthread_attr_destroy(&attr);
+    if (rc != 0) {
+        pthread_mutex_destroy(&l->lock);
+        free(l);
+        return NULL;
+    }
+    return l;
+}
+
+struct lookup *lookup_start(const char *name, int port, void (*done)(void *arg), void *arg)
+{
+    return start(name, port, 0, done, arg);
+}
+
+struct lookup *lookup_start_probe(const char *name, int port, int timeout_ms,
+                                  void (*done)(void *arg), void *arg)
+{
+    return start(name, port, timeout_ms, done, arg);
+}
+
+bool lookup_is_done(struct lookup *l)
+{
+    bool done;
+
+    pthread_mutex_lock(&l->lock);
+    done = l->done;
+    pthread_mutex_unlock(&l->lock);
+    return done;
+}
+
+size_t lookup_addresses(struct lookup *l, struct address *out, size_t max)
+{
+    size_t n;
+
+    pthread_mutex_lock(&l->lock);
+    n = l->n < max ? l->n : max;
+    memcpy(out, l->addresses, n * sizeof(*out));
+    pthread_mutex_unlock(&l->lock);
+    return n;
+}
+
+bool lookup_writes(struct lookup *l)
+{
+    bool writes;
+
+    pthread_mutex_lock(&l->lock);
+    writes = l->writes;
+    pthread_mutex_unlock(&l->lock);
+    return writes;
+}
+
+void lookup_free(struct lookup *l)
+{
+    if (l == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&l->lock);
+    l->cancelled = true;
+    pthread_mutex_unlock(&l->lock);
+    unref(l);
+}
+
+/* ---- links ---- */
+
+int dial_start(const struct address *a)
+{
+    const struct sockaddr *to = (const struct sockaddr *)a->bytes;
+    int fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int on = 1;
+
+    if (fd < 0) {
+        return -1;
+    }
+    if (to->sa_family != AF_UNIX) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    }
+    if (connect(fd, to, a->len) != 0 && errno != EINPROGRESS && errno != EINTR) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+int dial_result(int fd)
+{
+    int error = 0, flags;
+    socklen_t len = sizeof(error);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0) {
+        return errno;
+    }
+    flags = fcntl(fd, F_GETFL);
+    if (error == 0 && flags >= 0) {
+        fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    }
+    return error;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/session.h"
+
+#include <stdlib.h>
+
+#include "lib/test.h"
+#include "lib/vectors.h"
+
+enum { START_MS = 1000000 };
+
+static void check_password(const char *row, void *arg)
+{
+    uint8_t expected[PASSWORD_BYTES], actual[PASSWORD_BYTES];
+    char *end;
+    int64_t id = (int64_t)strtoull(row, &end, 16);
+
+    (void)arg;
+    assert_int_equal(vectors_hex(end + 1, expected, sizeof(expected)), PASSWORD_BYTES);
+    session_password(id, actual);
+    assert_memory_equal(actual, expected, PASSWORD_BYTES);
+    assert_true(session_password_matches(id, bytes_of(expected, PASSWORD_BYTES)));
+    expected[7] ^= 1;
+    assert_false(session_password_matches(id, bytes_of(expected, PASSWORD_BYTES)));
+}
+
+static void passwords_are_those_of_zookeeper(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        vectors_table(VECTORS "/client.txt", "session-password", check_password, NULL), 7);
+}
+
+static void a_password_must_be_whole_and_session_0_has_none(void **state)
+{
+    uint8_t password[PASSWORD_BYTES];
+
+    (void)state;
+    session_password(5, password);
+    assert_false(session_password_matches(5, bytes_of(password, PASSWORD_BYTES - 1)));
+    assert_false(session_password_matches(5, BYTES_NULL));
+    session_password(0, password);
+    assert_false(session_password_matches(0, bytes_of(password, PASSWORD_BYTES)));
+}
+
+static void an_id_is_made_of_the_server_the_clock_and_a_counter(void **state)
+{
+    struct session_table t;
+
+    (void)state;
+    session_table_init(&t, 2000, START_MS, 0x1234567890ab, 3);
+    assert_int_equal(session_new_id(&t), 0x0334567890ab0000);
+    assert_int_equal(session_new_id(&t), 0x0334567890ab0001);
+    session_table_fini(&t);
+    session_table_init(&t, 2000, START_MS, 0, 128); /* would be the mark of containers */
+    assert_int_equal(session_new_id(&t), INT64_MIN + 1);
+    session_table_fini(&t);
+}
+
+/* A clock that was set back must not give a live session's id away a second time. */
+static void an_id_that_is_taken_is_passed_over(void **state)
+{
+    struct session_table t;
+    int64_t first;
+
+    (void)state;
+    session_table_init(&t, 2000, START_MS, 77, 1);
+    first = (int64_t)1 << 56 | 77 << 16;
+    session_add(&t, first, 4000, START_MS);
+    session_add(&t, first + 1, 4000, START_MS);
+    assert_int_equal(session_new_id(&t), first + 2);
+    session_table_fini(&t);
+}
+
+static void a_session_expires_once_and_is_closing_then(void **state)
+{
+    struct session_table t;
+    struct session *s;
+
+    (void)state;
+    session_table_init(&t, 2000, START_MS, 1, 1);
+    s = session_add(&t, 5, 4000, START_MS);
+    assert_ptr_equal(session_find(&t, 5), s);
+    assert_null(session_find(&t, 6));
+    assert_true(session_touch(&t, s, START_MS + 3000));
+    assert_null(session_pop_expired(&t, START_MS + 7999));
+    assert_ptr_equal(session_pop_expired(&t, START_MS + 8000), s);
+    assert_true(s->closing);
+    assert_false(session_touch(&t, s, START_MS + 8000));
+    assert_null(session_pop_expired(&t, START_MS + 100000));
+    session_remove(&t, s);
+    assert_null(session_find(&t, 5));
+    session_table_fini(&t);
+}
+
+static void a_closing_session_does_not_expire_again(void **state)
+{
+    struct session_table t;
+    struct session *s;
+
+    (void)state;
+    session_table_init(&t, 2000, START_MS, 1, 1);
+    s = session_add(&t, 5, 4000, START_MS);
+    session_set_closing(&t, s);
+    assert_false(session_touch(&t, s, START_MS));
+    assert_null(session_pop_expired(&t, START_MS + 100000));
+    session_table_fini(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(passwords_are_those_of_zookeeper),
+        cmocka_unit_test(a_password_must_be_whole_and_session_0_has_none),
+        cmocka_unit_test(an_id_is_made_of_the_server_the_clock_and_a_counter),
+        cmocka_unit_test(an_id_that_is_taken_is_passed_over),
+        cmocka_unit_test(a_session_expires_once_and_is_closing_then),
+        cmocka_unit_test(a_closing_session_does_not_expire_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
