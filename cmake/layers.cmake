@@ -14,6 +14,7 @@ function(pawl_layer name)
   add_library(pawl_${name} STATIC ${sources})
   target_include_directories(pawl_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
   target_link_libraries(pawl_${name} PUBLIC ${ARGN})
+  set_property(GLOBAL APPEND PROPERTY PAWL_LAYERS pawl_${name}) # for library.cmake
   # build/lib is for what others link.
   set_target_properties(pawl_${name} PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/layers)
 endfunction()
@@ -26,6 +27,8 @@ pawl_layer(server pawl_store pawl_wire pawl_base OpenSSL::Crypto)
 pawl_layer(member pawl_server pawl_store pawl_wire pawl_base)
 pawl_layer(daemon pawl_member pawl_server pawl_store pawl_wire pawl_os pawl_base PkgConfig::UV
            OpenSSL::Crypto Threads::Threads)
+pawl_layer(client pawl_os pawl_wire pawl_base ZLIB::ZLIB Threads::Threads)
+target_compile_definitions(pawl_client PRIVATE _POSIX_C_SOURCE=200809L)
 # The daemon is POSIX throughout; libuv's header needs it said.
 target_compile_definitions(pawl_daemon PRIVATE _POSIX_C_SOURCE=200809L)
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # libpawl: all layers as one library, in two forms. Neither shows anything but pawl_*: the layers
 # are compiled with hidden visibility, and PAWL_API (pawl/api.h) makes the exceptions.
-set(PAWL_LAYERS base os wire store server member daemon)
+get_property(layers GLOBAL PROPERTY PAWL_LAYERS)
 set(PAWL_SOVERSION 0)
 
 set(objects "")
-foreach(layer ${PAWL_LAYERS})
-  list(APPEND objects $<TARGET_OBJECTS:pawl_${layer}>)
+foreach(layer ${layers})
+  list(APPEND objects $<TARGET_OBJECTS:${layer}>)
 endforeach()
 
 # build/lib/libpawl.so
@@ -35,9 +35,7 @@ add_custom_command(
   DEPENDS ${objects}
   COMMAND_EXPAND_LISTS VERBATIM COMMENT "Linking libpawl.a")
 add_custom_target(pawl_static_file ALL DEPENDS ${static_library})
-foreach(layer ${PAWL_LAYERS})
-  add_dependencies(pawl_static_file pawl_${layer})
-endforeach()
+add_dependencies(pawl_static_file ${layers})
 
 # For examples and tests of our own that use the library as others do.
 add_library(pawl_static STATIC IMPORTED GLOBAL)

@@ -41,6 +41,7 @@
 #define PAWL_CLIENT_H
 
 #include "pawl/error.h"
+#include "pawl/log.h"
 #include "pawl/types.h"
 
 #ifdef __cplusplus
@@ -93,9 +94,6 @@ enum pawl_client_flags {
 };
 
 typedef void (*pawl_state_fn)(struct pawl_client *c, enum pawl_state state, void *arg);
-
-enum pawl_log_level { PAWL_LOG_ERROR = 0, PAWL_LOG_WARN, PAWL_LOG_INFO, PAWL_LOG_DEBUG };
-typedef void (*pawl_log_fn)(enum pawl_log_level level, const char *line, void *arg);
 
 /* One finished request, for whatever counts them. Called where the request ends, before its
  * callback; must be quick and must not call the library. */

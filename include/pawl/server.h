@@ -40,19 +40,13 @@
 
 #include <pawl/api.h>
 #include <pawl/error.h>
+#include <pawl/log.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 struct pawl_server;
-
-enum pawl_log_level { PAWL_LOG_ERROR, PAWL_LOG_WARN, PAWL_LOG_INFO, PAWL_LOG_DEBUG };
-
-/* One line of a server's log, without a newline; lent until the function returns. Called from the
- * server's threads, several at once, and from within pawl_server_start() and pawl_server_stop().
- * It should be quick, as clients wait meanwhile, and must not call functions of this header. */
-typedef void (*pawl_server_log_fn)(enum pawl_log_level level, const char *line, void *arg);
 
 /* The server has stopped by itself, for instance because the disk is full: `code` and `why` say
  * what happened. What clients had been told is on disk. Called once, on a thread of the server;
@@ -82,7 +76,9 @@ struct pawl_server_options {
     const char *const *properties;
     size_t n_properties;
 
-    pawl_server_log_fn log; /* NULL: silent */
+    /* The server's log. Also called from within pawl_server_start(); must not call functions of
+     * this header. */
+    pawl_log_fn log; /* NULL: silent */
     void *log_arg;
     enum pawl_log_level log_level;
 

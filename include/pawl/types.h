@@ -10,14 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pawl/api.h"
+
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#if defined(__GNUC__)
-#define PAWL_API __attribute__((visibility("default")))
-#else
-#define PAWL_API
 #endif
 
 /* Bytes that somebody else owns. `data` NULL is "no data at all", which ZooKeeper keeps apart from

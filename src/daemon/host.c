@@ -475,10 +475,15 @@ void host_stop(struct host *h)
     uv_async_send(&h->wake);
 }
 
-void host_reload(struct host *h, void (*change)(void *arg), void *arg)
+void host_on_reload(struct host *h, void (*change)(void *arg), void *arg)
 {
     h->reload_fn = change;
     h->reload_arg = arg;
+}
+
+void host_reload(struct host *h)
+{
+    ASSERT(h->reload_fn != NULL);
     atomic_store(&h->reload_wanted, true);
     uv_async_send(&h->wake);
 }

@@ -44,8 +44,10 @@ int host_run(struct host *h, struct host_error *error);
 void host_stop(struct host *h);
 
 /* SIGHUP: calls `change` on the host's own thread, where the configuration may be changed, then
- * takes over from it what may change in a running server. From any thread. */
-void host_reload(struct host *h, void (*change)(void *arg), void *arg);
+ * takes over from it what may change in a running server. `change` is named before host_run();
+ * host_reload() may then come from any thread. */
+void host_on_reload(struct host *h, void (*change)(void *arg), void *arg);
+void host_reload(struct host *h);
 
 /* After host_run() has returned. NULL is allowed. */
 void host_close(struct host *h);

@@ -284,7 +284,7 @@ static bool take_signal(struct control *control, int number)
     if (control->host == NULL) {
         control->reload_wanted = true;
     } else {
-        host_reload(control->host, reload, control);
+        host_reload(control->host);
     }
     return true;
 }
@@ -322,6 +322,7 @@ static void block_signals(void)
     our_signals(&set);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file over `ulimit -f` is an error of write(), and is told */
 }
 
 static int fail(const struct host_error *error)
@@ -336,10 +337,11 @@ static int fail(const struct host_error *error)
 /* From here on signals reach the host, also one that came while it was opening. */
 static void let_signals_in(struct control *control, struct host *host)
 {
+    host_on_reload(host, reload, control);
     pthread_mutex_lock(&control->lock);
     control->host = host;
     if (control->reload_wanted) {
-        host_reload(host, reload, control);
+        host_reload(host);
     }
     pthread_mutex_unlock(&control->lock);
 }

@@ -13,6 +13,8 @@ static void limits(const struct config *c, struct limit_options *o)
 {
     *o = (struct limit_options){
         .max_buffer_bytes = c->server.max_packet_bytes,
+        .max_txn_bytes =
+            (int64_t)c->server.max_packet_bytes + (int64_t)c->server.max_packet_extra_bytes,
         .outstanding_limit = c->server.global_outstanding_limit,
         .throttle_requests = c->request_throttle.max_requests,
         .throttled_op_ms = c->server.throttled_op_wait_ms,

@@ -19,6 +19,7 @@ struct member {
     struct prng prng;
 
     bool roll_next;       /* the next transaction begins a new log file */
+    int64_t file_zxid;    /* the first of the newest log file */
     int64_t n_logged;     /* since the last snapshot was triggered */
     int64_t snap_at;      /* trigger when n_logged passes this */
     int64_t snap_size_at; /* or the log this */
@@ -114,7 +115,10 @@ static void propose(struct server_host *host, struct proposal *p, struct bytes p
     struct member *m = container_of(host, struct member, host);
 
     p->payload = txn_batch_add(&m->effects->append, payload, p->zxid, m->roll_next, &p->block);
-    m->roll_next = false;
+    if (m->roll_next) {
+        m->roll_next = false;
+        m->file_zxid = p->zxid;
+    }
     m->n_logged++;
     if (m->options.snap_count > 0 && m->n_logged > m->snap_at) {
         trigger_snapshot(m);
@@ -160,7 +164,8 @@ static void durable(struct member *m, const struct member_input *in)
         server_commit(s, p);
     }
     server_resume(s);
-    if (m->options.snap_size_bytes > 0 && in->log_bytes > m->snap_size_at && !m->roll_next) {
+    if (m->options.snap_size_bytes > 0 && in->log_bytes > m->snap_size_at && !m->roll_next &&
+        in->zxid >= m->file_zxid) { /* or it is the size of the file before */
         trigger_snapshot(m);
     }
 }

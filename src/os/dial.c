@@ -93,8 +93,8 @@ static void unref(struct lookup *l)
 
 static size_t resolve(const char *name, int port, struct address *out)
 {
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM,
-                             .ai_flags = AI_NUMERICSERV};
+    struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *list, *a;
     char service[16];
     size_t n = 0;

@@ -90,7 +90,8 @@ static int resolve(const char *host, int port, struct addrinfo **out)
     return getaddrinfo(host, service, &hints, out);
 }
 
-/* Of all addresses the IPv6 wildcard serves both families; without IPv6 the other one is taken. */
+/* Of all addresses the IPv6 wildcard serves both families; without IPv6 the other one is taken. Of
+ * a name with addresses of both families it is the IPv4 one, as with Java. */
 int socket_listen_tcp(const char *host, int port, int backlog, int *fd, int *bound_port)
 {
     const char *where = host == NULL ? "*" : host;
@@ -103,7 +104,7 @@ int socket_listen_tcp(const char *host, int port, int backlog, int *fd, int *bou
     }
     for (int pass = 0; pass < 2 && listener < 0; pass++) {
         for (a = list; a != NULL && listener < 0; a = a->ai_next) {
-            if ((a->ai_family == AF_INET6) == (pass == 0)) {
+            if ((a->ai_family == AF_INET6) == (pass == (host == NULL ? 0 : 1))) {
                 listener = listen_on(a, backlog);
                 saved = errno;
             }

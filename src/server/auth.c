@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/logging.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "pawl/error.h"
 #include "store/acl_table.h"
@@ -27,17 +29,36 @@ static bool has_id(const struct connection *c, const char *scheme, const char *i
     return false;
 }
 
-static void add_id(struct connection *c, const char *scheme, const char *id)
+/* Nobody is so many people; and whoever has ids is looked at for each of them. */
+enum { MAX_IDS = 256, MAX_ID_BYTES = 64 << 10 };
+
+static bool has_room(const struct connection *c, const char *id)
+{
+    size_t n = 1, bytes = strlen(id);
+    struct list *item;
+
+    list_for_each (item, &c->auth_ids) {
+        n++;
+        bytes += strlen(container_of(item, struct auth_id, link)->id);
+    }
+    return n <= MAX_IDS && bytes <= MAX_ID_BYTES;
+}
+
+static int add_id(struct connection *c, const char *scheme, const char *id)
 {
     struct auth_id *a;
 
     if (has_id(c, scheme, id)) {
-        return;
+        return PAWL_OK;
+    }
+    if (!has_room(c, id)) {
+        return PAWL_ERR_AUTH_FAILED;
     }
     a = must_zalloc(sizeof(*a));
     a->scheme = must_strdup(scheme);
     a->id = must_strdup(id);
     list_push_back(&c->auth_ids, &a->link);
+    return PAWL_OK;
 }
 
 void auth_init(struct connection *c)
@@ -86,29 +107,38 @@ static bool parse_v4(const char *text, struct address *out)
     return true;
 }
 
-/* Up to eight groups of one to four hex digits, one "::" allowed. */
+/* One to four hex digits, and nothing else that strtoul would take. */
+static bool parse_group(const char **text, uint16_t *out)
+{
+    char digits[5] = "";
+    size_t n = 0;
+
+    while (isxdigit((unsigned char)(*text)[n])) {
+        if (n == 4) {
+            return false;
+        }
+        digits[n] = (*text)[n];
+        n++;
+    }
+    *out = (uint16_t)strtoul(digits, NULL, 16);
+    *text += n;
+    return n > 0;
+}
+
+/* Up to eight groups, one "::" allowed. */
 static bool parse_v6(const char *text, struct address *out)
 {
     uint16_t groups[8];
     int n = 0, gap = -1;
-    char *end;
 
     if (text[0] == ':' && text[1] == ':') {
         gap = 0;
         text += 2;
     }
     while (*text != '\0' && *text != '%') {
-        unsigned long group;
-
-        if (n == 8 || !isxdigit((unsigned char)*text)) {
+        if (n == 8 || !parse_group(&text, &groups[n++])) {
             return false;
         }
-        group = strtoul(text, &end, 16);
-        if (end - text > 4) {
-            return false;
-        }
-        groups[n++] = (uint16_t)group;
-        text = end;
         if (*text == ':' && text[1] == ':' && gap < 0) {
             gap = n;
             text += 2;
@@ -161,7 +191,7 @@ static bool parse_network(struct bytes text, struct address *out, int *bits)
     *bits = out->len * 8;
     if (slash != NULL) {
         n = strtol(slash + 1, &end, 10);
-        if (end == slash + 1 || *end != '\0' || n < 0 || n > *bits) {
+        if (!isdigit((unsigned char)slash[1]) || *end != '\0' || n > *bits) {
             return false;
         }
         *bits = (int)n;
@@ -243,6 +273,7 @@ static char *digest_id(const char *algorithm, struct bytes auth)
 static int add_digest(struct connection *c, const struct auth_options *o, struct bytes auth)
 {
     char *id;
+    int rc;
 
     if (bytes_is_null(auth)) {
         return PAWL_ERR_AUTH_FAILED;
@@ -257,9 +288,9 @@ static int add_digest(struct connection *c, const struct auth_options *o, struct
         add_id(c, "super", "");
         c->is_super = true;
     }
-    add_id(c, "digest", id);
+    rc = add_id(c, "digest", id);
     free(id);
-    return PAWL_OK;
+    return rc;
 }
 
 /* ---- the table of schemes ---- */
@@ -305,8 +336,7 @@ int auth_add(struct connection *c, const struct auth_options *o, struct bytes sc
     if (strcmp(s->name, "digest") == 0) {
         return add_digest(c, o, auth);
     }
-    add_id(c, "ip", c->peer.ip);
-    return PAWL_OK;
+    return add_id(c, "ip", c->peer.ip);
 }
 
 static bool list_names(const char *comma_list, const char *name)
@@ -388,52 +418,64 @@ bool auth_allows(const struct connection *c, const struct auth_options *o,
 
 /* ---- ACLs of requests ---- */
 
-static bool entries_equal(const struct acl_entry *a, const struct acl_entry *b)
+/* `auth` is replaced by so many ids as there are: the product must not fill the memory. */
+enum { MAX_ACL_BYTES = 4 << 20 };
+
+struct seen {
+    struct map_entry whole; /* by everything */
+    struct map_entry kind;  /* by permissions and scheme */
+    struct acl_entry acl;
+};
+
+static bool kinds_equal(const struct acl_entry *a, const struct acl_entry *b)
 {
-    return a->perms == b->perms && bytes_equal(a->scheme, b->scheme) && bytes_equal(a->id, b->id);
+    return a->perms == b->perms && bytes_equal(a->scheme, b->scheme);
 }
 
-static bool seen_before(const struct acl_list *acl, int32_t index, const struct acl_entry *e)
+static bool is_known(const struct map *m, uint64_t hash, const struct acl_entry *e, bool whole)
 {
-    struct jute_reader r = jute_reader_of(acl->elements);
+    for (struct map_entry *i = map_first(m, hash); i != NULL; i = map_next(i)) {
+        const struct acl_entry *earlier = whole ? &container_of(i, struct seen, whole)->acl
+                                                : &container_of(i, struct seen, kind)->acl;
 
-    for (int32_t i = 0; i < index; i++) {
-        struct acl_entry earlier = acl_entry_read(&r);
-
-        if (entries_equal(&earlier, e)) {
+        if (kinds_equal(earlier, e) && (!whole || bytes_equal(earlier->id, e->id))) {
             return true;
         }
     }
     return false;
 }
 
-static bool has_like_before(const struct acl_list *acl, int32_t index, const struct acl_entry *e)
+/* Sets repeated[i] for an entry that is there before. False: Java cannot compare a null id with an
+ * earlier one, and then gives the whole request up. By hash, since a list may fill a frame. */
+static bool find_repeated(const struct acl_list *acl, bool *repeated)
 {
+    struct seen *seen = must_alloc((size_t)acl->count * sizeof(*seen));
     struct jute_reader r = jute_reader_of(acl->elements);
+    struct map wholes, kinds;
+    bool comparable = true;
 
-    for (int32_t i = 0; i < index; i++) {
-        struct acl_entry earlier = acl_entry_read(&r);
-
-        if (earlier.perms == e->perms && bytes_equal(earlier.scheme, e->scheme)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Java cannot compare a null id with an earlier one, and then gives the whole request up. */
-static bool all_comparable(const struct acl_list *acl)
-{
-    struct jute_reader r = jute_reader_of(acl->elements);
-
-    for (int32_t i = 0; i < acl->count; i++) {
+    map_init(&wholes);
+    map_init(&kinds);
+    for (int32_t i = 0; i < acl->count && comparable; i++) {
         struct acl_entry e = acl_entry_read(&r);
+        uint64_t kind = hash_bytes(e.scheme.data, e.scheme.len, (uint32_t)e.perms);
+        uint64_t whole = hash_bytes(e.id.data, e.id.len, kind);
+        bool kind_known = is_known(&kinds, kind, &e, false);
 
-        if (bytes_is_null(e.id) && has_like_before(acl, i, &e)) {
-            return false;
+        comparable = !bytes_is_null(e.id) || !kind_known;
+        repeated[i] = is_known(&wholes, whole, &e, true);
+        seen[i].acl = e;
+        if (!repeated[i]) {
+            map_insert(&wholes, &seen[i].whole, whole);
+        }
+        if (!kind_known) {
+            map_insert(&kinds, &seen[i].kind, kind);
         }
     }
-    return true;
+    map_fini(&wholes);
+    map_fini(&kinds);
+    free(seen);
+    return comparable;
 }
 
 /* One entry per authenticated id of the connection. Returns how many. */
@@ -487,36 +529,53 @@ static int fix_entry(const struct connection *c, const struct auth_options *o,
     return PAWL_OK;
 }
 
-int auth_fix_acl(const struct connection *c, const struct auth_options *o,
-                 const struct acl_list *acl, struct strbuf *out)
+static int fix_entries(const struct connection *c, const struct auth_options *o,
+                       const struct acl_list *acl, const bool *repeated, struct strbuf *out)
 {
     struct jute_reader r = jute_reader_of(acl->elements);
     size_t start = out->len;
     int32_t total = 0;
 
-    if (acl->count <= 0) {
-        return PAWL_ERR_INVALID_ACL;
-    }
-    if (!all_comparable(acl)) {
-        return PAWL_ERR_MARSHALLING;
-    }
     jute_write_int(out, 0);
     for (int32_t i = 0; i < acl->count; i++) {
         struct acl_entry e = acl_entry_read(&r);
         int32_t n = 0;
         int rc;
 
-        if (seen_before(acl, i, &e)) {
+        if (repeated[i]) {
             continue;
         }
         rc = fix_entry(c, o, &e, out, &n);
         if (rc != PAWL_OK) {
             return rc;
         }
+        if (out->len - start > MAX_ACL_BYTES) {
+            return PAWL_ERR_INVALID_ACL;
+        }
         total += n;
     }
     jute_patch_int(out, start, total);
     return PAWL_OK;
+}
+
+int auth_fix_acl(const struct connection *c, const struct auth_options *o,
+                 const struct acl_list *acl, struct strbuf *out)
+{
+    bool one = false;
+    bool *repeated;
+    int rc;
+
+    if (acl->count <= 0) {
+        return PAWL_ERR_INVALID_ACL;
+    }
+    if (acl->count == 1) { /* nearly all of them */
+        return fix_entries(c, o, acl, &one, out);
+    }
+    repeated = must_zalloc((size_t)acl->count * sizeof(*repeated));
+    rc =
+        find_repeated(acl, repeated) ? fix_entries(c, o, acl, repeated, out) : PAWL_ERR_MARSHALLING;
+    free(repeated);
+    return rc;
 }
 
 /* ---- showing ---- */

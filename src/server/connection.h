@@ -52,6 +52,7 @@ struct connection {
     struct strbuf out;        /* to be sent */
     size_t out_at;            /* how much of `out` the I/O side has sent */
     bool paused;              /* input must wait */
+    struct list paused_link;  /* in the list of those */
     int64_t waiting_since_us; /* since when `in` holds a whole request that was not taken */
 
     struct session *session;

@@ -108,7 +108,7 @@ void handshake_receive(struct server *s, struct connection *c, struct bytes fram
     c->stats.received++;
     s->stats.connection_request_count++;
     metrics_observe(&s->stats, SUMMARY_CONNECTION_TOKEN_DEFICIT,
-                    s->options.limits.throttle_tokens - s->throttle.tokens);
+                    throttle_deficit(&s->throttle, &s->options.limits));
     if (!connect_request_read(frame, &r)) {
         log_limited(LOG_WARN, "a connect request from /%s:%u cannot be decoded; closed", c->peer.ip,
                     c->peer.port);

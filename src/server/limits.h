@@ -10,6 +10,7 @@
 
 struct limit_options {
     int64_t max_buffer_bytes;   /* jute.maxbuffer: the largest frame taken */
+    int64_t max_txn_bytes;      /* with its extra size: what the log's reader takes; 0: no limit */
     int64_t outstanding_limit;  /* globalOutstandingLimit */
     int64_t throttle_requests;  /* request_throttle_max_requests; 0: off */
     int64_t throttled_op_ms;    /* throttled_op_wait_time; 0: off */
@@ -41,6 +42,9 @@ struct connection_throttle {
 };
 
 void throttle_init(struct connection_throttle *t, const struct limit_options *o, int64_t now_ms);
+
+/* How many tokens are out. */
+int64_t throttle_deficit(const struct connection_throttle *t, const struct limit_options *o);
 
 /* Whether a ConnectRequest may go on; pays if so. */
 bool throttle_admit(struct connection_throttle *t, const struct limit_options *o, int64_t now_ms,

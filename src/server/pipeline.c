@@ -350,7 +350,7 @@ static void pause_input(struct server *s, struct connection *c)
 {
     if (!c->paused) {
         c->paused = true;
-        s->n_paused++;
+        list_push_back(&s->paused, &c->paused_link);
         s->stats.request_throttle_wait_count++;
         connection_touch(s, c);
     }
@@ -390,7 +390,7 @@ static size_t consume(struct server *s, struct connection *c, struct bytes bytes
     }
     if (c->paused) {
         c->paused = false;
-        s->n_paused--;
+        list_remove(&c->paused_link);
         connection_touch(s, c);
     }
     c->waiting_since_us = 0;

@@ -85,10 +85,27 @@ static int check_weakly(struct bytes path)
     return path_has_slash_no_nul(path) ? PAWL_OK : PAWL_ERR_BAD_ARGUMENTS;
 }
 
+/* A transaction that the log could not be read with again must never get there. */
+static bool fits_log(const struct prepare *p, size_t len)
+{
+    return p->limits->max_txn_bytes == 0 || (int64_t)len <= p->limits->max_txn_bytes;
+}
+
+/* What a transaction has beside path, data and ACL: header, lengths, flags, a sequence number, the
+ * digest. */
+enum { TXN_REST_BYTES = 128 };
+
+/* With `auth` in it a list may grow much larger than it was in the request. */
 static int fix_acl(struct prepare *p, const struct proposal *who, const struct request *q)
 {
+    int rc;
+
     strbuf_clear(&p->acl);
-    return auth_fix_acl(who->connection, p->auth, &q->acl, &p->acl);
+    rc = auth_fix_acl(who->connection, p->auth, &q->acl, &p->acl);
+    if (rc == PAWL_OK && !fits_log(p, TXN_REST_BYTES + q->path.len + q->data.len + p->acl.len)) {
+        return PAWL_ERR_INVALID_ACL;
+    }
+    return rc;
 }
 
 static struct acl_list fixed_acl(const struct prepare *p)
@@ -524,6 +541,10 @@ static void prepare_multi(struct prepare *p, struct proposal *who, const struct 
         }
         log_as_create(who, &op, i, n);
         write_nested(out, &op);
+        if (!fits_log(p, out->len - start + TXN_DIGEST_BYTES)) {
+            rc = PAWL_ERR_MARSHALLING;
+            break;
+        }
     }
     if (rc == PAWL_OK) {
         pending_multi_keep(&p->pending);
@@ -607,11 +628,15 @@ static void prepare_close_session(struct prepare *p, struct proposal *who, int64
     }
     delete_noted(&closing);
     write_header(out, who, wall_ms, TXN_CLOSE_SESSION);
-    if (p->close_session_txn) {
+    if (p->close_session_txn && fits_log(p, TXN_REST_BYTES + closing.paths.len)) {
         jute_write_int(out, closing.count);
         strbuf_append_bytes(out, strbuf_bytes(&closing.paths));
     }
-    write_digest(p, out);
+    /* A list that is too long is left out: whoever applies it knows the nodes of the session. Then
+     * nothing may follow the header, or it would be taken for the list. */
+    if (!p->close_session_txn || out->len > TXN_HEADER_BYTES) {
+        write_digest(p, out);
+    }
     strbuf_fini(&closing.paths);
 }
 

@@ -9,6 +9,7 @@
 #define PAWL_SERVER_PREPARE_H
 
 #include "server/auth.h"
+#include "server/limits.h"
 #include "server/pending.h"
 #include "server/session.h"
 #include "wire/request.h"
@@ -23,6 +24,7 @@ struct prepare {
     const struct quota *quota;
     struct namespaces *namespaces; /* where refusals are counted */
     const struct auth_options *auth;
+    const struct limit_options *limits;
     struct session_table *sessions;
     bool extended_types;
     bool enforce_quota;

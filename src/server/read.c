@@ -116,7 +116,8 @@ static int read_all_children_number(struct server *s, struct connection *c, cons
     int rc = find_readable(s, c, q->path, &id);
 
     if (rc == PAWL_OK) {
-        jute_write_int(out, (int32_t)tree_descendants(s->tree, id));
+        /* Under its other name, "", the root counts itself. */
+        jute_write_int(out, (int32_t)tree_descendants(s->tree, id) + (q->path.len == 0 ? 1 : 0));
     }
     return rc;
 }
@@ -379,7 +380,7 @@ static int execute(struct server *s, struct connection *c, const struct request 
     default:
         break;
     }
-    if (bytes_is_null(q->path)) {
+    if (bytes_is_null(q->path) && q->type != OP_REMOVE_WATCHES) {
         return PAWL_ERR_MARSHALLING;
     }
     switch (q->type) {

@@ -41,6 +41,7 @@ static void init_prepare(struct server *s)
     p->quota = s->quota;
     p->namespaces = &s->stats.namespaces;
     p->auth = &s->options.auth;
+    p->limits = &s->options.limits;
     p->sessions = &s->sessions;
     p->extended_types = s->options.extended_types;
     p->enforce_quota = s->options.enforce_quota;
@@ -65,6 +66,7 @@ struct server *server_new(const struct server_options *options, struct server_ho
     prng_seed(&s->prng, seed);
     list_init(&s->connections);
     list_init(&s->touched);
+    list_init(&s->paused);
     list_init(&s->in_flight);
     strbuf_init(&s->payload, STRBUF_NO_LIMIT);
     strbuf_init(&s->repaired, STRBUF_NO_LIMIT);
@@ -161,6 +163,7 @@ struct connection *server_connect(struct server *s, const struct peer *peer)
     c->stats.established_ms = s->wall_ms;
     connection_reset_stats(c);
     list_init(&c->touched);
+    list_init(&c->paused_link);
     list_init(&c->watches);
     list_init(&c->proposals);
     strbuf_init(&c->in, STRBUF_NO_LIMIT);
@@ -175,7 +178,6 @@ struct connection *server_connect(struct server *s, const struct peer *peer)
 void server_receive(struct server *s, struct connection *c, struct bytes bytes)
 {
     pipeline_receive(s, c, bytes);
-    server_resume(s);
 }
 
 void server_sent(struct server *s, struct connection *c)
@@ -205,7 +207,7 @@ void server_disconnect(struct server *s, struct connection *c)
     }
     s->n_outstanding -= c->n_parked;
     s->large_bytes -= c->large_bytes;
-    s->n_paused -= c->paused ? 1 : 0;
+    list_remove(&c->paused_link);
     watch_remove_all(&s->watches, c);
     auth_fini(c);
     list_remove(&c->touched);
@@ -221,12 +223,12 @@ void server_resume(struct server *s)
 {
     struct list *item, *next;
 
-    if (s->n_paused == 0 || s->n_outstanding > s->options.limits.outstanding_limit) {
+    if (s->n_outstanding > s->options.limits.outstanding_limit) {
         return;
     }
-    for (item = s->connections.next; item != &s->connections; item = next) {
+    for (item = s->paused.next; item != &s->paused; item = next) {
         next = item->next;
-        pipeline_resume(s, container_of(item, struct connection, link));
+        pipeline_resume(s, container_of(item, struct connection, paused_link));
     }
 }
 

@@ -81,7 +81,7 @@ struct server {
     struct list in_flight; /* proposals, by zxid */
     int64_t n_outstanding; /* writes in flight and reads parked behind them */
     int64_t large_bytes;
-    size_t n_paused;
+    struct list paused; /* connections whose input waits */
 
     int64_t applied_zxid;
     int64_t proposed_zxid;

@@ -511,7 +511,7 @@ static void each_server_has_a_log_of_its_own(void **state)
     assert_non_null(strstr(said[1].text, "nearest known one is tickTime"));
 }
 
-static struct pawl_server *start_snapshotting(pawl_server_log_fn log, struct said *said)
+static struct pawl_server *start_snapshotting(pawl_log_fn log, struct said *said)
 {
     const char *properties[] = {"snapCount=2"};
     struct pawl_server_options options;

@@ -41,6 +41,19 @@ class Unusable(FolderTest):
         os.mkdir(self.data)
         self.refused("-Ddatadir.autocreate=false", said=(self.data, "version-2"))
 
+    def test_version_2_itself_is_the_wrong_folder(self):
+        self.start().stop()
+        self.refused(data=os.path.join(self.data, "version-2"),
+                     said=("snapshot.0", "give the folder above it"))
+
+    def test_logs_are_not_left_behind_when_they_get_a_folder_of_their_own(self):
+        d = self.start()
+        d.connect()
+        d.stop()
+        logs = os.path.join(self.dir, "logs")
+        os.mkdir(logs)
+        self.refused("-DdataLogDir=" + logs, said=("log.1", "move the logs there"))
+
     def test_two_servers_do_not_share_a_folder(self):
         d = self.start()
         conn = d.connect()
@@ -110,10 +123,9 @@ class Damaged(FolderTest):
 
     def setUp(self):
         super().setUp()
-        for flags in ("-DsnapCount=40", "-DsnapCount=100000"):
-            d = self.start(flags, "-DpreAllocSize=64")
+        for base, snap_count in ((0, 40), (500, 100000), (1000, 100000)):
+            d = self.start("-DsnapCount=%d" % snap_count, "-DpreAllocSize=64")
             conn = d.connect()
-            base = 0 if flags == "-DsnapCount=40" else 1000
             for i in range(60):
                 self.assertEqual(daemon.create(conn, "/n%d" % (base + i), b"x" * 50), 0)
             if base == 0:
@@ -161,16 +173,13 @@ class Damaged(FolderTest):
         d = self.start()
         conn = d.connect()
         self.assertEqual(daemon.get(conn, "/n0"), b"x" * 50)
-        self.assertLess(len(daemon.children(conn, "/")), 121)
+        self.assertLess(len(daemon.children(conn, "/")), 181)
         self.assertIn("Zxid: 0x%x" % zxid, d.word("srvr"))  # zxid - 1, and the new session's
         d.stop()
 
     def middle_log(self):
         """A log that is needed, and is not the last."""
-        snapshot = int(files(self.data, "snapshot")[-1].split(".")[1], 16)
-        logs = [n for n in files(self.data, "log") if int(n.split(".")[1], 16) > snapshot]
-        self.assertGreater(len(logs), 1)
-        return logs[0]
+        return files(self.data, "log")[-2]
 
     def test_a_flipped_bit_in_a_log_before_the_last(self):
         log = self.middle_log()
@@ -208,7 +217,7 @@ class Damaged(FolderTest):
         d = self.start()
         self.assertContains(d.log(), snapshots[-1], "damaged", "trying an older one")
         conn = d.connect()
-        self.assertEqual(len(daemon.children(conn, "/")), 121)
+        self.assertEqual(len(daemon.children(conn, "/")), 181)
         d.stop()
 
     def test_no_snapshot_that_can_be_read(self):

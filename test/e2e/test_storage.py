@@ -3,6 +3,7 @@
 """What is on disk while a server runs: snapshots, log files and their purge, and a disk that runs
 full."""
 import os
+import resource
 import shutil
 import subprocess
 
@@ -102,6 +103,29 @@ class Files(daemon.TestCase):
             d = self.start(data=data)
             self.assertEqual(daemon.get(d.connect(), "/"), bytes([199]) * 100)
             d.stop()
+
+
+class LimitedFiles(daemon.TestCase):
+    """`ulimit -f`, which every user can set."""
+
+    def test_a_log_over_the_limit_stops_the_server_with_a_clear_error(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (300 * 1024, 300 * 1024))
+
+        d = self.start("-DpreAllocSize=64", "-DsnapCount=1000000", preexec=limit)
+        conn = d.connect()
+        n = 0
+        with self.assertRaises(z.Closed):
+            while n < 1000:
+                self.assertEqual(daemon.create(conn, "/n%d" % n, b"x" * 1000), 0)
+                n += 1
+        self.assertEqual(d.wait(), 1)
+        self.assertContains(d.log(), "the transaction log cannot be written", self.data,
+                            "File too large")
+        d = self.start()
+        names = set(daemon.children(d.connect(), "/"))
+        self.assertEqual([i for i in range(n) if "n%d" % i not in names], [])
+        d.stop()
 
 
 class FullDisk(daemon.TestCase):

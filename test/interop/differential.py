@@ -31,8 +31,8 @@ diff_generator.py.
      compared less the ones so taken.
  [9] inside a multi 3.8.0 takes the kind of node from the flags alone, later versions take
      createContainer from the opcode. Not generated.
-[10] checkWatches of 3.8.0 says yes when any connection at all watches the path, and stumbles (-5)
-     over a path without a slash; later versions look at the asker's own watches.
+[10] checkWatches of 3.8.0 says yes when any connection at all watches the path, and stumbles over
+     a path that is not absolute; later versions look at the asker's own watches.
 [11] a resume with a wrong password closes the live connection of that session on Apache's server,
      and leaves it alone on pawld: a stranger must not be able to cut a client off.
 [12] the order in which the ephemeral nodes of a closing session go is a hash set's in Java: the
@@ -378,10 +378,10 @@ def bring_together(request, old, new):
     if request.op == zk.EXISTS and request.probed_no_auth:
         if new["err"] == zk.NO_AUTH and new["body"] is None and old["err"] == 0:
             new["err"], new["body"] = 0, old["body"]  # [1]
-    if request.op == zk.CHECK_WATCHES and new["err"] == zk.NO_WATCHER:
+    if request.op == zk.CHECK_WATCHES:
         path = request.fields["path"]
-        no_slash = (b"/" if isinstance(path, bytes) else "/") not in path
-        if old["err"] == 0 or (old["err"] == zk.MARSHALLING and no_slash):
+        absolute = path is not None and path[:1] in ("/", b"/")
+        if not absolute or (new["err"] == zk.NO_WATCHER and old["err"] == 0):
             new["err"] = old["err"]  # [10]
     if request.op == zk.MULTI and old["err"] == new["err"] == zk.MARSHALLING:
         new["zxid"] = max(new["zxid"] - 1, old["zxid"])  # [14]

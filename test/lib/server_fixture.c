@@ -49,6 +49,7 @@ struct server_options fixture_options(void)
         .max_session_timeout_ms = 40000,
         .auth = {.digest_enabled = true, .digest_algorithm = "SHA1"},
         .limits = {.max_buffer_bytes = 0xfffff,
+                   .max_txn_bytes = 2 * 0xfffff,
                    .outstanding_limit = 1000,
                    .large_threshold = -1,
                    .output_pause_bytes = 1 << 20,
@@ -341,10 +342,8 @@ struct request fixture_create_request(const char *path, const char *data, int32_
 
 struct request fixture_set_request(const char *path, const char *data, int32_t version)
 {
-    return (struct request){.type = OP_SET_DATA,
-                            .path = bytes_str(path),
-                            .data = bytes_str(data),
-                            .version = version};
+    return (struct request){
+        .type = OP_SET_DATA, .path = bytes_str(path), .data = bytes_str(data), .version = version};
 }
 
 struct request fixture_path_request(int32_t type, const char *path)
@@ -366,8 +365,8 @@ static void trace_frame(struct strbuf *out, struct jute_reader frame)
     e = event_read(&frame);
     assert_in_range(e.type, EVENT_CREATED, EVENT_CHILDREN_CHANGED);
     assert_int_equal(e.state, STATE_SYNC_CONNECTED);
-    strbuf_printf(out, "%s %.*s @%lld\n", names[e.type], (int)e.path.len,
-                  (const char *)e.path.data, (long long)h.zxid);
+    strbuf_printf(out, "%s %.*s @%lld\n", names[e.type], (int)e.path.len, (const char *)e.path.data,
+                  (long long)h.zxid);
 }
 
 const char *fixture_trace(struct server_fixture *f, struct connection *c)

@@ -302,8 +302,8 @@ static void sessions_come_and_go_with_their_ephemerals(void **state)
     strbuf_init(&paths, STRBUF_NO_LIMIT);
     jute_write_str(&paths, "/e2");
     jute_write_str(&paths, "/gone");
-    run(&w, 5, 7,
-        (struct txn_op){.type = TXN_CLOSE_SESSION, .deleted = {2, strbuf_bytes(&paths)}}, NULL);
+    run(&w, 5, 7, (struct txn_op){.type = TXN_CLOSE_SESSION, .deleted = {2, strbuf_bytes(&paths)}},
+        NULL);
     strbuf_fini(&paths);
     /* First those on the list, then whatever else there is of it. */
     assert_string_equal(changes(&w), "-/e2 -/e1 ");
@@ -505,9 +505,8 @@ static void deleting_what_is_gone_still_raises_the_parent(void **state)
 static void changing_what_is_gone_is_ignored(void **state)
 {
     struct txn_op set = {.type = TXN_SET_DATA, .path = bytes_str("/gone"), .version = 9};
-    struct txn_op acl = {.type = TXN_SET_ACL,
-                         .path = bytes_str("/gone"),
-                         .acl = acl_of(ip_acl, sizeof(ip_acl) - 1)};
+    struct txn_op acl = {
+        .type = TXN_SET_ACL, .path = bytes_str("/gone"), .acl = acl_of(ip_acl, sizeof(ip_acl) - 1)};
     struct world w;
 
     (void)state;

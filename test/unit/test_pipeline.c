@@ -48,7 +48,7 @@ static void assert_idle(const struct server *s)
 {
     assert_true(list_empty(&s->in_flight));
     assert_int_equal(s->n_outstanding, 0);
-    assert_int_equal(s->n_paused, 0);
+    assert_true(list_empty(&s->paused));
     assert_int_equal(s->large_bytes, 0);
     assert_int_equal(s->prepare.pending.records.count, 0);
     assert_int_equal(s->prepare.pending.digest, tree_digest(s->tree));

@@ -26,8 +26,8 @@ static void check_password(const char *row, void *arg)
 static void passwords_are_those_of_zookeeper(void **state)
 {
     (void)state;
-    assert_int_equal(
-        vectors_table(VECTORS "/client.txt", "session-password", check_password, NULL), 7);
+    assert_int_equal(vectors_table(VECTORS "/client.txt", "session-password", check_password, NULL),
+                     7);
 }
 
 static void a_password_must_be_whole_and_session_0_has_none(void **state)

@@ -74,7 +74,7 @@ static void system_nodes_that_are_there_are_left_alone(void **state)
 
 static void the_root_has_two_names_and_odd_paths_are_not_found(void **state)
 {
-    static const char *const odd[] = {"a",     "a/b",  "//",   "//a",     "/a/",
+    static const char *const odd[] = {"a",     "a/b",  "//",    "//a",      "/a/",
                                       "/a//b", "/a/.", "/a/..", "/missing", "/a/b/c"};
     struct tree *t = new_tree();
 
@@ -195,8 +195,8 @@ static void what_an_owner_is_depends_on_the_options(void **state)
 {
     struct tree *plain = tree_new(&(struct tree_options){0});
     struct tree *extended = tree_new(&(struct tree_options){.extended_types = true});
-    struct tree *old = tree_new(&(struct tree_options){.extended_types = true,
-                                                       .emulate_353_ttl = true});
+    struct tree *old =
+        tree_new(&(struct tree_options){.extended_types = true, .emulate_353_ttl = true});
     struct tree *old_alone = tree_new(&(struct tree_options){.emulate_353_ttl = true});
     int64_t ttl = OWNER_TTL_MARK | 5, ttl_353 = INT64_MIN | 5;
 
@@ -447,10 +447,8 @@ static void random_add(struct tree *t, struct prng *r, struct model *m, int i, i
     }
     m->exists[i] = true;
     m->n_children[i] = 0;
-    m->stat[i] = (struct stat_persisted){.czxid = zxid,
-                                         .mzxid = zxid,
-                                         .pzxid = zxid,
-                                         .ephemeral_owner = owners[prng_below(r, 7)]};
+    m->stat[i] = (struct stat_persisted){
+        .czxid = zxid, .mzxid = zxid, .pzxid = zxid, .ephemeral_owner = owners[prng_below(r, 7)]};
     if (parent >= 0) {
         m->n_children[parent]++;
     }
@@ -520,9 +518,8 @@ static void compare(const struct tree *t, const struct model *m)
         tree_persisted(t, id, &s);
         assert_same_stat(&s, &m->stat[i]);
         assert_int_equal(tree_n_children(t, id), m->n_children[i]);
-        assert_bytes_equal(tree_data(t, id), m->len[i] < 0
-                                                 ? BYTES_NULL
-                                                 : bytes_of(m->data[i], (size_t)m->len[i]));
+        assert_bytes_equal(tree_data(t, id),
+                           m->len[i] < 0 ? BYTES_NULL : bytes_of(m->data[i], (size_t)m->len[i]));
         n_owned += tree_owner_kind(t, s.ephemeral_owner) == OWNER_SESSION ? 1 : 0;
         count++;
     }

@@ -1,0 +1,685 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/core.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/logging.h"
+#include "pawl/error.h"
+
+enum {
+    CHUNK_FIRST = 8 * 1024,
+    CHUNK_USUAL = 64 * 1024,
+    PAUSE_FIRST_MS = 20,
+    PAUSE_MOST_MS = 1000,
+    PING_MOST_MS = 10000,
+    PROBE_FIRST_MS = 100,
+    PROBE_MOST_MS = 60000,
+};
+
+/* ---- life ---- */
+
+static int init(struct core *c, const char *servers, int64_t now_ms)
+{
+    int rc;
+
+    prng_seed(&c->random, c->options.seed);
+    list_init(&c->auths);
+    list_init(&c->queued);
+    list_init(&c->sent);
+    list_init(&c->items);
+    strbuf_init(&c->pre, STRBUF_NO_LIMIT);
+    strbuf_init(&c->out, STRBUF_NO_LIMIT);
+    c->timeout_ms = c->options.session_timeout_ms;
+    c->next_xid = 1;
+    c->connect_at_ms = now_ms;
+    c->hosts.last = SIZE_MAX;
+    rc = watches_init(&c->watches);
+    return rc != 0 ? rc : hosts_parse(servers, &c->random, &c->hosts, &c->chroot);
+}
+
+int core_new(const struct core_options *options, const char *servers, int64_t now_ms,
+             struct core **out)
+{
+    struct core *c = calloc(1, sizeof(*c));
+    int rc;
+
+    if (c == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    c->options = *options;
+    rc = init(c, servers, now_ms);
+    if (rc != 0) {
+        core_free(c);
+        return rc;
+    }
+    *out = c;
+    return 0;
+}
+
+void core_free(struct core *c)
+{
+    struct list *item;
+
+    if (c == NULL) {
+        return;
+    }
+    ASSERT(list_empty(&c->queued) && list_empty(&c->sent) && list_empty(&c->items));
+    while ((item = list_pop_front(&c->auths)) != NULL) {
+        free(container_of(item, struct auth_entry, link));
+    }
+    watches_fini(&c->watches);
+    hosts_fini(&c->hosts);
+    strbuf_fini(&c->pre);
+    strbuf_fini(&c->out);
+    chunk_unref(c->in);
+    free(c->chroot);
+    free(c);
+}
+
+void chunk_unref(struct chunk *c)
+{
+    if (c != NULL && atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1) {
+        free(c);
+    }
+}
+
+/* ---- states ---- */
+
+/* What may follow what; the application sees no other order. */
+static const uint8_t may_follow[] = {
+    [PAWL_STATE_CONNECTING] = 1 << PAWL_STATE_CONNECTED | 1 << PAWL_STATE_READ_ONLY |
+                              1 << PAWL_STATE_LOST | 1 << PAWL_STATE_CLOSED,
+    [PAWL_STATE_CONNECTED] = 1 << PAWL_STATE_SUSPENDED | 1 << PAWL_STATE_CLOSED,
+    [PAWL_STATE_SUSPENDED] = 1 << PAWL_STATE_CONNECTED | 1 << PAWL_STATE_RECONNECTED |
+                             1 << PAWL_STATE_READ_ONLY | 1 << PAWL_STATE_LOST |
+                             1 << PAWL_STATE_CLOSED,
+    [PAWL_STATE_RECONNECTED] = 1 << PAWL_STATE_SUSPENDED | 1 << PAWL_STATE_CLOSED,
+    [PAWL_STATE_READ_ONLY] = 1 << PAWL_STATE_SUSPENDED | 1 << PAWL_STATE_CLOSED,
+    [PAWL_STATE_LOST] = 1 << PAWL_STATE_CONNECTED | 1 << PAWL_STATE_RECONNECTED |
+                        1 << PAWL_STATE_READ_ONLY | 1 << PAWL_STATE_CLOSED,
+    [PAWL_STATE_CLOSED] = 0,
+};
+
+/* Without memory for the news it is told with the next one. */
+static void announce(struct core *c)
+{
+    struct state_item *s;
+
+    if (c->announced == c->state) {
+        return;
+    }
+    s = malloc(sizeof(*s));
+    if (s == NULL) {
+        return;
+    }
+    *s = (struct state_item){.item = {.kind = ITEM_STATE}, .state = c->state};
+    list_push_back(&c->items, &s->item.link);
+    c->announced = c->state;
+}
+
+static void move(struct core *c, enum pawl_state next)
+{
+    ASSERT((may_follow[c->state] & 1 << next) != 0);
+    c->state = next;
+    announce(c);
+}
+
+static bool is_connected(enum pawl_state s)
+{
+    return s == PAWL_STATE_CONNECTED || s == PAWL_STATE_RECONNECTED || s == PAWL_STATE_READ_ONLY;
+}
+
+static int64_t lost_at(const struct core *c)
+{
+    return c->suspended_ms + (int64_t)c->timeout_ms * c->options.lost_percent / 100;
+}
+
+static void end_watches(struct core *c, enum pawl_state why)
+{
+    struct event_item *e;
+
+    while (watches_end(&c->watches, why, &e) == 0 && e != NULL) {
+        list_push_back(&c->items, &e->item.link);
+    }
+}
+
+/* The session is over: what was asked in it ends, and so do its watches. */
+static void lose_session(struct core *c, int64_t now_ms)
+{
+    log_info("session 0x%llx is lost", (unsigned long long)c->session_id);
+    c->session_id = 0;
+    memset(c->password, 0, sizeof(c->password));
+    c->session_is_real = false;
+    c->last_zxid = 0;
+    c->confirmed_ms = 0;
+    c->timeout_ms = c->options.session_timeout_ms;
+    if (c->state != PAWL_STATE_LOST) {
+        move(c, PAWL_STATE_LOST);
+    }
+    calls_fail_all(c, PAWL_ERR_SESSION_EXPIRED);
+    end_watches(c, PAWL_STATE_LOST);
+    c->connect_at_ms = c->options.one_session ? INT64_MAX : now_ms;
+}
+
+/* ---- the link ---- */
+
+static int connect_timeout(const struct core *c)
+{
+    int share = c->timeout_ms / (int)(c->hosts.n > 1000 ? 1000 : c->hosts.n);
+
+    if (c->options.connect_timeout_ms > 0) {
+        return c->options.connect_timeout_ms;
+    }
+    return share < 1000 ? 1000 : share;
+}
+
+/* Doubles with every walk through the whole list, half of it left to chance; a link that did not
+ * become a session changes nothing, so a server that accepts and closes is not stormed. */
+static int64_t pause_before_next(struct core *c)
+{
+    unsigned rounds = c->n_failures / (unsigned)(c->hosts.n > 1000 ? 1000 : c->hosts.n);
+    int64_t most = c->timeout_ms / 10 < PAUSE_MOST_MS ? c->timeout_ms / 10 : PAUSE_MOST_MS;
+    int64_t pause = (int64_t)PAUSE_FIRST_MS << (rounds > 8 ? 8 : rounds);
+
+    if (c->n_failures == 0) {
+        return 0;
+    }
+    pause = pause > most ? most : pause;
+    return pause / 2 + (int64_t)prng_below(&c->random, (uint64_t)(pause / 2 + 1));
+}
+
+static void link_gone(struct core *c, int64_t now_ms)
+{
+    bool was_ready = c->link == LINK_READY;
+
+    if (!was_ready) {
+        c->n_failures++;
+    }
+    c->link = LINK_NONE;
+    c->link_read_only = false;
+    c->probe_at_ms = 0;
+    c->ping_sent_ms = 0;
+    calls_link_down(c);
+    c->connect_at_ms = now_ms + pause_before_next(c);
+    if (is_connected(c->state)) {
+        c->suspended_ms = now_ms;
+        move(c, PAWL_STATE_SUSPENDED);
+    }
+}
+
+static void drop_link(struct core *c, int64_t now_ms, const char *why)
+{
+    log_info("dropping the link to %s:%d: %s", c->hosts.items[c->host].name,
+             c->hosts.items[c->host].port, why);
+    c->want_drop = true;
+    c->want_link = false;
+    link_gone(c, now_ms);
+}
+
+void core_link_down(struct core *c, int64_t now_ms)
+{
+    if (c->link != LINK_NONE && !c->closed) {
+        link_gone(c, now_ms);
+    }
+}
+
+static void open_link(struct core *c, int64_t now_ms)
+{
+    c->host = hosts_pick(&c->hosts, &c->random);
+    c->link = LINK_OPENING;
+    c->link_limit_ms = now_ms + connect_timeout(c);
+    c->want_link = true;
+    log_debug("connecting to %s:%d", c->hosts.items[c->host].name, c->hosts.items[c->host].port);
+}
+
+void core_link_up(struct core *c, int64_t now_ms)
+{
+    struct connect_request q = {
+        .last_zxid_seen = c->last_zxid,
+        .timeout_ms = c->options.session_timeout_ms,
+        .session_id = c->session_is_real ? c->session_id : 0,
+        .password = bytes_of(c->password, PASSWORD_BYTES),
+        .has_read_only = true,
+        .read_only = c->options.read_only,
+    };
+
+    ASSERT(c->link == LINK_OPENING);
+    c->link = LINK_HELLO;
+    strbuf_clear(&c->pre);
+    c->pre_at = 0;
+    jute_write_int(&c->pre, 0);
+    connect_request_write(&c->pre, &q);
+    jute_patch_int(&c->pre, 0, (int32_t)(c->pre.len - 4));
+    c->hello_sent_ms = now_ms;
+    if (c->pre.failed) {
+        drop_link(c, now_ms, "no memory");
+    }
+}
+
+/* ---- the handshake's answer ---- */
+
+static void resend_auths(struct core *c)
+{
+    struct list *item;
+
+    c->n_pre_auths = 0;
+    list_for_each (item, &c->auths) {
+        const struct auth_entry *e = container_of(item, struct auth_entry, link);
+        struct request q = {.scheme = bytes_of(e->bytes, e->scheme_len),
+                            .data = bytes_of(e->bytes + e->scheme_len, e->len)};
+        size_t start = c->pre.len;
+
+        jute_write_int(&c->pre, 0);
+        jute_write_int(&c->pre, XID_AUTH);
+        jute_write_int(&c->pre, OP_AUTH);
+        request_write(&c->pre, op_find(OP_AUTH), &q);
+        jute_patch_int(&c->pre, start, (int32_t)(c->pre.len - start - 4));
+        c->n_pre_auths++;
+    }
+}
+
+static void settle_state(struct core *c)
+{
+    if (c->link_read_only) {
+        move(c, PAWL_STATE_READ_ONLY);
+    } else {
+        move(c, c->ever_connected ? PAWL_STATE_RECONNECTED : PAWL_STATE_CONNECTED);
+        c->ever_connected = true;
+    }
+}
+
+static void session_stands(struct core *c, int64_t now_ms, const struct connect_response *r)
+{
+    c->session_id = r->session_id;
+    memcpy(c->password, r->password, PASSWORD_BYTES);
+    c->timeout_ms = r->timeout_ms;
+    c->link_read_only = r->read_only;
+    c->session_is_real = c->session_is_real || !r->read_only;
+    c->link = LINK_READY;
+    c->n_failures = 0;
+    c->heard_ms = now_ms;
+    c->spoke_ms = now_ms;
+    c->confirmed_ms = c->hello_sent_ms;
+    c->probe_at_ms = r->read_only ? now_ms + PROBE_FIRST_MS : 0;
+    c->probe_pause_ms = PROBE_FIRST_MS;
+    hosts_connected(&c->hosts, c->host);
+    strbuf_clear(&c->pre);
+    c->pre_at = 0;
+    resend_auths(c);
+    watches_encode(&c->watches, c->last_zxid, &c->pre);
+    log_info("session 0x%llx on %s:%d, timeout %d ms%s", (unsigned long long)c->session_id,
+             c->hosts.items[c->host].name, c->hosts.items[c->host].port, c->timeout_ms,
+             r->read_only ? ", read-only" : "");
+    if (c->pre.failed) {
+        drop_link(c, now_ms, "no memory");
+        return;
+    }
+    settle_state(c);
+}
+
+static void hello_answered(struct core *c, int64_t now_ms, struct bytes frame)
+{
+    struct connect_response r;
+
+    if (!connect_response_read(frame, &r)) {
+        drop_link(c, now_ms, "the answer to the handshake makes no sense");
+        return;
+    }
+    if (r.timeout_ms > 0) {
+        session_stands(c, now_ms, &r);
+        return;
+    }
+    if (!c->session_is_real) { /* we had none: this server has a problem, not we */
+        drop_link(c, now_ms, "no new session was granted");
+        return;
+    }
+    drop_link(c, now_ms, "the session has expired");
+    lose_session(c, now_ms);
+}
+
+/* ---- input ---- */
+
+static void fire(struct core *c, int64_t now_ms, struct jute_reader *r, int64_t zxid)
+{
+    struct event ev = event_read(r);
+    struct event_item *e = NULL;
+    int rc = PAWL_ERR_MARSHALLING;
+
+    if (!r->failed && !bytes_is_null(ev.path)) {
+        rc = watches_fire(&c->watches, (enum pawl_event_type)ev.type, ev.path, zxid, &e);
+    }
+    if (rc != 0) {
+        drop_link(c, now_ms, rc == PAWL_ERR_NO_MEMORY ? "no memory" : "an event makes no sense");
+    } else if (e != NULL) {
+        list_push_back(&c->items, &e->item.link);
+    }
+}
+
+static void take_frame(struct core *c, int64_t now_ms, struct bytes frame, bool cut_off)
+{
+    struct jute_reader r = jute_reader_of(frame);
+    struct reply_header h;
+    int rc = 0;
+
+    if (c->link == LINK_HELLO) {
+        hello_answered(c, now_ms, frame);
+        return;
+    }
+    h = reply_header_read(&r);
+    if (r.failed) {
+        drop_link(c, now_ms, "an answer is too short");
+        return;
+    }
+    if (h.xid == XID_PING) {
+        c->confirmed_ms = c->ping_sent_ms > c->confirmed_ms ? c->ping_sent_ms : c->confirmed_ms;
+        c->ping_sent_ms = 0;
+    } else if (h.xid == XID_EVENT) {
+        fire(c, now_ms, &r, h.zxid);
+    } else if (h.xid != XID_SET_WATCHES) {
+        if (cut_off && h.err == 0) {
+            h.err = PAWL_ERR_TOO_LARGE;
+        }
+        rc = calls_answer(c, now_ms, &h,
+                          h.err == 0 ? bytes_of(r.at, jute_left(&r)) : bytes_of(r.at, 0));
+    }
+    if (rc != 0) {
+        drop_link(c, now_ms, "an answer that fits no request");
+    }
+}
+
+static struct chunk *new_chunk(size_t capacity)
+{
+    struct chunk *k = malloc(sizeof(*k) + capacity);
+
+    if (k != NULL) {
+        atomic_init(&k->refs, 1);
+        k->capacity = (uint32_t)capacity;
+    }
+    return k;
+}
+
+/* Bytes that the chunk must hold so that the frame at in_at fits; 0 when that is not known yet. */
+static size_t frame_need(const struct core *c)
+{
+    size_t have = c->in_len - c->in_at;
+    uint32_t len;
+
+    if (have < 4) {
+        return 0;
+    }
+    len = load_u32(c->in->data + c->in_at);
+    return len > c->options.max_reply_bytes ? 4 + REPLY_HEADER_BYTES : 4 + (size_t)len;
+}
+
+size_t core_room(struct core *c, uint8_t **at)
+{
+    size_t have = c->in_len - c->in_at, need, capacity;
+    struct chunk *fresh;
+
+    if (c->in != NULL && have == 0 &&
+        atomic_load_explicit(&c->in->refs, memory_order_acquire) == 1) {
+        c->in_len = c->in_at = 0;
+    }
+    need = c->in == NULL ? 0 : frame_need(c);
+    if (c->in == NULL || c->in->capacity - c->in_len < 512 ||
+        (need > have && c->in->capacity - c->in_at < need)) {
+        capacity = c->in == NULL ? CHUNK_FIRST : CHUNK_USUAL;
+        capacity = need > capacity ? need : capacity;
+        fresh = new_chunk(capacity);
+        if (fresh == NULL) {
+            return 0;
+        }
+        if (have > 0) {
+            memcpy(fresh->data, c->in->data + c->in_at, have);
+        }
+        chunk_unref(c->in);
+        c->in = fresh;
+        c->in_len = have;
+        c->in_at = 0;
+    }
+    *at = c->in->data + c->in_len;
+    return c->in->capacity - c->in_len;
+}
+
+/* One whole frame, or the beginning of one that is too large to be kept; false: not there yet. */
+static bool next_frame(struct core *c, int64_t now_ms)
+{
+    size_t have = c->in_len - c->in_at, len;
+    const uint8_t *at = c->in->data + c->in_at;
+    bool too_large;
+
+    if (c->skip > 0) {
+        size_t n = have < c->skip ? have : c->skip;
+
+        c->skip -= n;
+        c->in_at += n;
+        return have > n;
+    }
+    if (have < 4) {
+        return false;
+    }
+    len = load_u32(at);
+    if (len > INT32_MAX) {
+        drop_link(c, now_ms, "a frame of negative length");
+        return false;
+    }
+    too_large = len > c->options.max_reply_bytes;
+    if (have - 4 < (too_large ? (size_t)REPLY_HEADER_BYTES : len)) {
+        return false;
+    }
+    c->in_at += 4 + (too_large ? (size_t)REPLY_HEADER_BYTES : len);
+    c->skip = too_large ? len - REPLY_HEADER_BYTES : 0;
+    take_frame(c, now_ms, bytes_of(at + 4, too_large ? (size_t)REPLY_HEADER_BYTES : len),
+               too_large);
+    return c->link == LINK_HELLO || c->link == LINK_READY;
+}
+
+void core_received(struct core *c, int64_t now_ms, size_t n)
+{
+    if (c->link != LINK_HELLO && c->link != LINK_READY) {
+        return;
+    }
+    c->heard_ms = now_ms;
+    c->in_len += n;
+    ASSERT(c->in_len <= c->in->capacity);
+    while (c->in != NULL && next_frame(c, now_ms)) {
+    }
+    if (c->in != NULL && c->in_at == c->in_len && c->n_calls == 0 &&
+        c->in->capacity > CHUNK_FIRST) {
+        chunk_unref(c->in); /* nothing is due: an idle handle should not cost much */
+        c->in = NULL;
+        c->in_len = c->in_at = 0;
+    }
+}
+
+/* ---- time ---- */
+
+static int64_t ping_at(const struct core *c)
+{
+    int64_t pause = c->timeout_ms / 3;
+
+    if (c->ping_sent_ms != 0) {
+        return INT64_MAX;
+    }
+    return c->spoke_ms + (pause > PING_MOST_MS ? PING_MOST_MS : pause);
+}
+
+static int64_t silence_limit(const struct core *c)
+{
+    return c->heard_ms + (int64_t)c->timeout_ms * 2 / 3;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t core_next_ms(const struct core *c)
+{
+    int64_t t = INT64_MAX;
+
+    if (c->closed) {
+        return t;
+    }
+    if (c->next_deadline_ms != 0) {
+        t = c->next_deadline_ms;
+    }
+    switch (c->link) {
+    case LINK_NONE:
+        t = earlier(t, c->connect_at_ms);
+        break;
+    case LINK_OPENING:
+    case LINK_HELLO:
+        t = earlier(t, c->link_limit_ms);
+        break;
+    case LINK_READY:
+        t = earlier(t, earlier(ping_at(c), silence_limit(c)));
+        if (c->probe_at_ms != 0) {
+            t = earlier(t, c->probe_at_ms);
+        }
+        break;
+    }
+    if (c->state == PAWL_STATE_SUSPENDED) {
+        t = earlier(t, lost_at(c));
+    }
+    return t;
+}
+
+static void ping(struct core *c, int64_t now_ms)
+{
+    size_t start = c->out.len;
+
+    jute_write_int(&c->out, 8);
+    jute_write_int(&c->out, XID_PING);
+    jute_write_int(&c->out, OP_PING);
+    if (c->out.failed) { /* no memory for twelve bytes: next time */
+        c->out.failed = false;
+        c->out.len = start;
+        return;
+    }
+    c->ping_sent_ms = now_ms;
+    c->spoke_ms = now_ms;
+}
+
+static void probe(struct core *c, int64_t now_ms)
+{
+    c->probe_next = (c->probe_next + 1) % c->hosts.n;
+    c->probe_host = c->probe_next;
+    c->want_probe = true;
+    c->probe_pause_ms = earlier(c->probe_pause_ms * 2, PROBE_MOST_MS);
+    c->probe_at_ms = now_ms + c->probe_pause_ms;
+}
+
+void core_probed(struct core *c, int64_t now_ms, bool writes)
+{
+    if (c->link != LINK_READY || !c->link_read_only || !writes) {
+        return;
+    }
+    c->hosts.next = c->probe_host;
+    drop_link(c, now_ms, "another server writes");
+    c->connect_at_ms = now_ms;
+}
+
+static void tick_ready(struct core *c, int64_t now_ms)
+{
+    if (now_ms >= silence_limit(c)) {
+        drop_link(c, now_ms, "nothing heard for two thirds of the session's timeout");
+        return;
+    }
+    if (now_ms >= ping_at(c)) {
+        ping(c, now_ms);
+    }
+    if (c->probe_at_ms != 0 && now_ms >= c->probe_at_ms) {
+        probe(c, now_ms);
+    }
+}
+
+void core_tick(struct core *c, int64_t now_ms)
+{
+    if (c->closed) {
+        return;
+    }
+    if (c->link == LINK_READY) {
+        tick_ready(c, now_ms);
+    } else if (c->link != LINK_NONE && now_ms >= c->link_limit_ms) {
+        drop_link(c, now_ms, "no session in time");
+    }
+    if (c->state == PAWL_STATE_SUSPENDED && now_ms >= lost_at(c)) {
+        if (c->link != LINK_NONE) {
+            drop_link(c, now_ms, "the session has been without a link for too long");
+        }
+        lose_session(c, now_ms);
+    }
+    calls_expire(c, now_ms);
+    if (c->link == LINK_NONE && now_ms >= c->connect_at_ms) {
+        open_link(c, now_ms);
+    }
+    announce(c);
+}
+
+void core_hurry(struct core *c, int64_t now_ms)
+{
+    if (c->link == LINK_NONE && c->connect_at_ms > now_ms && c->connect_at_ms != INT64_MAX) {
+        c->connect_at_ms = now_ms;
+    }
+}
+
+/* ---- the session ---- */
+
+int64_t core_certain_ms(const struct core *c, int64_t now_ms)
+{
+    int64_t left = c->confirmed_ms + c->timeout_ms - now_ms;
+
+    return c->session_id == 0 || c->confirmed_ms == 0 || left < 0 ? 0 : left;
+}
+
+int core_set_servers(struct core *c, const char *servers, int64_t now_ms)
+{
+    struct hosts fresh;
+    char *chroot;
+    int rc = hosts_parse(servers, &c->random, &fresh, &chroot);
+    bool leave;
+
+    if (rc != 0) {
+        return rc;
+    }
+    if (*chroot != '\0') {
+        free(chroot);
+        hosts_fini(&fresh);
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    free(chroot);
+    if (c->link != LINK_NONE && c->link != LINK_READY) {
+        c->hosts.last = c->host;
+    }
+    leave = hosts_change(&c->hosts, &fresh, &c->random);
+    c->host = c->hosts.last == SIZE_MAX ? 0 : c->hosts.last;
+    c->probe_next = 0;
+    if (c->link != LINK_NONE && (leave || c->link != LINK_READY)) {
+        drop_link(c, now_ms, "the list of servers has changed");
+        c->connect_at_ms = now_ms;
+    }
+    return 0;
+}
+
+void core_shut(struct core *c, int err)
+{
+    if (c->closed) {
+        return;
+    }
+    c->closed = true;
+    c->want_drop = c->link != LINK_NONE;
+    c->want_link = false;
+    c->link = LINK_NONE;
+    calls_fail_all(c, err);
+    end_watches(c, PAWL_STATE_CLOSED);
+    move(c, PAWL_STATE_CLOSED);
+}
+
+struct item *core_next_item(struct core *c)
+{
+    struct list *link = list_pop_front(&c->items);
+
+    return link == NULL ? NULL : container_of(link, struct item, link);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core.h - the client's side of a session, without I/O.
+ *
+ * Fed with bytes, time and news of its link, it yields bytes to send, wishes (connect there, drop
+ * the link) and items to tell the application. Inside there is no clock, socket, thread or rand():
+ * the I/O half and the simulator are two ways to drive it.
+ *
+ *            ask for a link         link is up            answer to the handshake
+ *   LINK_NONE -----------> LINK_OPENING ------> LINK_HELLO ---------------------> LINK_READY
+ *       ^                       |                   |                                 |
+ *       +-- after a pause ------+-------------------+----------- link is down --------+
+ *
+ * The link comes and goes; the session (id, password, timeout) stays until the server or our clock
+ * says that it is over. Then a new one is begun, unless only one was wanted. */
+#ifndef PAWL_CLIENT_CORE_H
+#define PAWL_CLIENT_CORE_H
+
+#include <stdatomic.h>
+
+#include "base/prng.h"
+#include "client/hosts.h"
+#include "client/item.h"
+#include "client/watches.h"
+#include "wire/reply.h"
+#include "wire/request.h"
+
+/* What was received, shared by the calls whose answers lie in it. */
+struct chunk {
+    _Atomic uint32_t refs;
+    uint32_t capacity;
+    uint8_t data[];
+};
+
+void chunk_unref(struct chunk *c); /* NULL is allowed; from any thread */
+
+enum call_place {
+    CALL_NOWHERE, /* the owner has it */
+    CALL_QUEUED,  /* not sent, or not whole */
+    CALL_SENT,
+    CALL_DONE, /* in `items`, or taken from there */
+};
+
+struct plan;
+struct waiter;
+
+/* One request on its way. The core holds it from core_submit() until it appears among the items. */
+struct call {
+    struct item item;
+    int32_t op;
+    int32_t xid;
+    uint8_t place;
+    bool abandoned;      /* nobody waits any more: the core frees it when its answer has come */
+    uint8_t watch_table; /* WATCH_NONE, or where to register `target` */
+    uint8_t unwatch_mask;
+    bool unwatch_all, unwatch_local;
+    struct event_target target;
+    char *path;   /* the server's name of it; only for watches. Owned */
+    uint64_t end; /* of its frame in the stream of bytes */
+    uint32_t len; /* of its frame */
+    int64_t sent_ms;
+    int64_t deadline_ms; /* 0: none */
+
+    /* the answer */
+    int err;
+    enum pawl_outcome outcome;
+    int64_t zxid;
+    struct chunk *chunk;
+    struct bytes body; /* in the chunk */
+
+    /* the owner's */
+    pawl_reply_fn done;
+    void *arg;
+    struct plan *plan;
+    struct waiter *waiter;
+    uint32_t strip;
+    bool inflate;
+    int attempts;
+    int64_t began_us;
+};
+
+struct call *call_new(int32_t op); /* NULL: no memory */
+
+enum link_state { LINK_NONE, LINK_OPENING, LINK_HELLO, LINK_READY };
+
+struct core_options {
+    int session_timeout_ms;
+    int connect_timeout_ms; /* 0: the session's / number of hosts */
+    int lost_percent;
+    bool read_only;
+    bool one_session;
+    size_t max_request_bytes, max_reply_bytes;
+    uint64_t seed;
+    void (*call_free)(struct call *call); /* of an abandoned one; NULL: free() */
+};
+
+struct auth_entry {
+    struct list link;
+    size_t scheme_len, len;
+    uint8_t bytes[]; /* scheme, then auth */
+};
+
+struct core {
+    struct core_options options;
+    struct prng random;
+    struct hosts hosts;
+    char *chroot;
+    struct watches watches;
+    struct list auths; /* struct auth_entry */
+
+    enum link_state link;
+    size_t host; /* of the link */
+    bool link_read_only;
+    int64_t connect_at_ms; /* LINK_NONE: when to ask for a link */
+    int64_t link_limit_ms; /* OPENING, HELLO: give up then */
+    int64_t hello_sent_ms;
+    int64_t heard_ms, spoke_ms, ping_sent_ms; /* the last 0 when no ping is out */
+    unsigned n_failures; /* links that did not become a session, since the last that did */
+
+    enum pawl_state state, announced;
+    bool ever_connected, closed;
+    int64_t session_id;
+    uint8_t password[PASSWORD_BYTES];
+    int timeout_ms;       /* negotiated */
+    bool session_is_real; /* given by a server that was not read-only */
+    int64_t last_zxid;
+    int64_t confirmed_ms; /* when the last answered request was sent */
+    int64_t suspended_ms;
+
+    struct strbuf pre; /* handshake, credentials, watches: ahead of everything else */
+    size_t pre_at;
+    unsigned n_pre_auths; /* answers to credentials in `pre` still to come */
+    struct strbuf out;
+    size_t out_at;
+    uint64_t out_base;        /* position in the stream of out.data[0] */
+    struct list queued, sent; /* struct call, in order */
+    size_t n_calls;
+    int32_t next_xid;
+    int64_t next_deadline_ms; /* no call ends before; 0: none has one */
+
+    struct chunk *in;
+    size_t in_len, in_at;
+    size_t skip; /* bytes of an answer that was too large */
+
+    struct list items;                   /* struct item: for the application, in order */
+    int64_t probe_at_ms, probe_pause_ms; /* search for a server that writes */
+    size_t probe_next;
+
+    /* Wishes: carried out and reset by the driver. */
+    bool want_link;  /* to hosts.items[host]; tell core_link_up() or core_link_down() */
+    bool want_drop;  /* of the link; core_link_down() is not told */
+    bool want_probe; /* ask hosts.items[probe_host] `isro`; tell core_probed() */
+    size_t probe_host;
+};
+
+/* `servers` as for hosts_parse(). */
+int core_new(const struct core_options *options, const char *servers, int64_t now_ms,
+             struct core **out);
+void core_free(struct core *c);
+
+/* ---- requests.c: calls ---- */
+
+/* Encodes and queues it. An error leaves the call with its owner. */
+int core_submit(struct core *c, struct call *call, const struct request *q);
+
+/* Nobody waits for it any more. Tells what became of it; it is freed now or when its answer
+ * comes. */
+enum pawl_outcome core_abandon(struct core *c, struct call *call);
+
+/* Credentials for every connection from now on. */
+int core_add_auth(struct core *c, struct bytes scheme, struct bytes auth);
+
+/* Internal to the core: ends calls. */
+void calls_link_down(struct core *c);
+void calls_fail_all(struct core *c, int err);
+void calls_expire(struct core *c, int64_t now_ms);
+int calls_answer(struct core *c, int64_t now_ms, const struct reply_header *h, struct bytes body);
+void core_finish(struct core *c, struct call *call, int err, enum pawl_outcome outcome);
+
+/* ---- the link ---- */
+
+void core_link_up(struct core *c, int64_t now_ms);
+void core_link_down(struct core *c, int64_t now_ms);
+void core_probed(struct core *c, int64_t now_ms, bool writes);
+
+/* Where to put received bytes: at least one byte of room; 0 without memory. */
+size_t core_room(struct core *c, uint8_t **at);
+void core_received(struct core *c, int64_t now_ms, size_t n);
+
+/* What to send next, and that some of it went out at `now_ms` (taken before the write). */
+struct bytes core_output(const struct core *c);
+void core_wrote(struct core *c, int64_t now_ms, size_t n);
+
+/* ---- time ---- */
+
+/* When core_tick() has something to do; INT64_MAX: never. */
+int64_t core_next_ms(const struct core *c);
+void core_tick(struct core *c, int64_t now_ms);
+
+/* ---- the session ---- */
+
+/* How much longer the session is certain to live; 0: not certain. */
+int64_t core_certain_ms(const struct core *c, int64_t now_ms);
+
+/* The next attempt to connect happens now; for when somebody knows that a server has appeared. */
+void core_hurry(struct core *c, int64_t now_ms);
+
+/* BAD_ARGUMENTS, NO_MEMORY. */
+int core_set_servers(struct core *c, const char *servers, int64_t now_ms);
+
+/* Ends everything here: calls fail with `err`, watches are told, the link is dropped. */
+void core_shut(struct core *c, int err);
+
+/* The first thing to tell, or NULL. */
+struct item *core_next_item(struct core *c);
+
+#endif

@@ -1,0 +1,797 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* open.c - the life of a handle: open, views, listeners, detach, close. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "client/internal.h"
+#include "client/local.h"
+#include "wire/path.h"
+
+enum {
+    DEFAULT_SESSION_MS = 60000,
+    DEFAULT_CALL_MS = 15000,
+    DEFAULT_CLOSE_MS = 5000,
+    DEFAULT_REQUEST_BYTES = 0xfffff,
+    DEFAULT_REPLY_BYTES = 64 << 20,
+    LEAST_REPLY_BYTES = 1024,
+    MOST_EXTRA_BYTES = 65536,
+    THREAD_STACK = 256 * 1024,
+};
+
+/* ---- fork ---- */
+
+/* Threads do not survive a fork, and the socket is the parent's: a handle from before it is dead in
+ * the child. Counting forks is cheaper than asking for the process id at every call. */
+static _Atomic unsigned fork_generation;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void in_child(void)
+{
+    atomic_fetch_add(&fork_generation, 1);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+int client_check(const struct pawl_client *c)
+{
+    if (c == NULL) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    return c->e->fork_generation == atomic_load_explicit(&fork_generation, memory_order_relaxed)
+               ? 0
+               : PAWL_ERR_FORKED;
+}
+
+/* ---- engines ---- */
+
+void engine_ref(struct engine *e)
+{
+    atomic_fetch_add(&e->refs, 1);
+}
+
+static void free_face(struct pawl_client *c)
+{
+    if (c != NULL) {
+        free(c->prefix);
+        free(c);
+    }
+}
+
+static void close_all(struct engine *e)
+{
+    int fds[] = {e->fd, e->wake_fd, e->epoll_fd};
+
+    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+        if (fds[i] >= 0) {
+            close(fds[i]);
+        }
+    }
+}
+
+static void free_engine(struct engine *e)
+{
+    struct list *item;
+
+    lookup_free(e->lookup);
+    lookup_free(e->probe);
+    close_all(e);
+    while ((item = list_pop_front(&e->listeners)) != NULL) {
+        free(container_of(item, struct listener, link));
+    }
+    core_free(e->core);
+    local_close(e->local);
+    free_face(e->face);
+    free(e->acl_store);
+    pthread_cond_destroy(&e->state_changed);
+    pthread_cond_destroy(&e->inbox_filled);
+    pthread_cond_destroy(&e->callback_done);
+    pthread_cond_destroy(&e->thread_ended);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+void engine_unref(struct engine *e)
+{
+    if (atomic_fetch_sub(&e->refs, 1) == 1) {
+        free_engine(e);
+    }
+}
+
+void engine_thread_ends(struct engine *e)
+{
+    e->n_threads--;
+    pthread_cond_broadcast(&e->thread_ended);
+    pthread_mutex_unlock(&e->lock);
+    engine_unref(e);
+}
+
+static void init_cond(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+static void log_to_application(enum log_level level, const char *line, void *arg)
+{
+    struct engine *e = arg;
+
+    e->log((enum pawl_log_level)level, line, e->log_arg);
+}
+
+/* ---- options ---- */
+
+void pawl_client_options_init(struct pawl_client_options *options)
+{
+    memset(options, 0, sizeof(*options));
+    options->size = sizeof(*options);
+}
+
+static void take_options(struct pawl_client_options *o, const struct pawl_client_options *given)
+{
+    memset(o, 0, sizeof(*o));
+    memcpy(o, given, given->size < sizeof(*o) ? given->size : sizeof(*o));
+    o->session_timeout_ms = o->session_timeout_ms > 0 ? o->session_timeout_ms : DEFAULT_SESSION_MS;
+    o->timeout_ms = o->timeout_ms != 0 ? o->timeout_ms : DEFAULT_CALL_MS;
+    o->close_timeout_ms = o->close_timeout_ms > 0 ? o->close_timeout_ms : DEFAULT_CLOSE_MS;
+    o->lost_percent = o->lost_percent >= 1 && o->lost_percent <= 100 ? o->lost_percent : 100;
+    o->max_request_bytes =
+        o->max_request_bytes > 0 ? o->max_request_bytes : (size_t)DEFAULT_REQUEST_BYTES;
+    o->max_reply_bytes = o->max_reply_bytes > 0 ? o->max_reply_bytes : (size_t)DEFAULT_REPLY_BYTES;
+    o->max_reply_bytes =
+        o->max_reply_bytes < LEAST_REPLY_BYTES ? (size_t)LEAST_REPLY_BYTES : o->max_reply_bytes;
+    if (o->seed == 0 && getrandom(&o->seed, sizeof(o->seed), 0) != (ssize_t)sizeof(o->seed)) {
+        o->seed = (uint64_t)engine_now_ms();
+    }
+}
+
+static int take_default_acl(struct engine *e, const struct pawl_acls *acls)
+{
+    static const struct pawl_acl everybody = {PAWL_PERM_ALL, "world", "anyone"};
+    struct strbuf b;
+    size_t n = acls->n == 0 ? 1 : acls->n;
+
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    for (size_t i = 0; i < n; i++) {
+        const struct pawl_acl *a = acls->n == 0 ? &everybody : &acls->items[i];
+        struct acl_entry entry = {a->perms, bytes_str(a->scheme), bytes_str(a->id)};
+
+        acl_entry_write(&b, &entry);
+    }
+    if (b.failed) {
+        strbuf_fini(&b);
+        return PAWL_ERR_NO_MEMORY;
+    }
+    e->acl_store = (char *)b.data;
+    e->default_acl = (struct acl_list){(int32_t)n, bytes_of(b.data, b.len)};
+    return 0;
+}
+
+/* ---- blobs ---- */
+
+enum { BLOB_MAGIC = 0x5041574c, BLOB_VERSION = 1 };
+
+static void write_blob(const struct core *c, struct bytes extra, struct strbuf *out)
+{
+    jute_write_int(out, BLOB_MAGIC);
+    jute_write_int(out, BLOB_VERSION);
+    jute_write_long(out, c->session_id);
+    jute_write_buffer(out, bytes_of(c->password, PASSWORD_BYTES));
+    jute_write_int(out, c->timeout_ms);
+    jute_write_long(out, c->last_zxid);
+    jute_write_buffer(out, extra);
+}
+
+struct blob {
+    int64_t session_id, last_zxid;
+    int32_t timeout_ms;
+    struct bytes password, extra;
+};
+
+static bool read_blob(struct bytes b, struct blob *out)
+{
+    struct jute_reader r = jute_reader_of(b);
+
+    if (jute_read_int(&r) != BLOB_MAGIC || jute_read_int(&r) != BLOB_VERSION) {
+        return false;
+    }
+    out->session_id = jute_read_long(&r);
+    out->password = jute_read_buffer(&r);
+    out->timeout_ms = jute_read_int(&r);
+    out->last_zxid = jute_read_long(&r);
+    out->extra = jute_read_buffer(&r);
+    return !r.failed && out->password.len == PASSWORD_BYTES && out->session_id != 0;
+}
+
+int pawl_blob_extra(struct pawl_bytes blob, struct pawl_bytes *extra)
+{
+    struct blob b;
+
+    if (!read_blob(bytes_of(blob.data, blob.len), &b)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    *extra = (struct pawl_bytes){b.extra.data, b.extra.len};
+    return 0;
+}
+
+static int attach(struct core *c, struct pawl_bytes blob)
+{
+    struct blob b;
+
+    if (blob.data == NULL) {
+        return 0;
+    }
+    if (!read_blob(bytes_of(blob.data, blob.len), &b)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    c->session_id = b.session_id;
+    c->session_is_real = true;
+    memcpy(c->password, b.password.data, PASSWORD_BYTES);
+    c->last_zxid = b.last_zxid;
+    return 0;
+}
+
+/* ---- opening ---- */
+
+static int make_core(struct engine *e, const struct pawl_client_options *o)
+{
+    struct core_options core = {
+        .session_timeout_ms = o->session_timeout_ms,
+        .connect_timeout_ms = o->connect_timeout_ms,
+        .lost_percent = o->lost_percent,
+        .read_only = (o->flags & PAWL_CLIENT_READ_ONLY) != 0,
+        .one_session = (o->flags & PAWL_CLIENT_ONE_SESSION) != 0,
+        .max_request_bytes = o->max_request_bytes,
+        .max_reply_bytes = o->max_reply_bytes,
+        .seed = o->seed,
+        .call_free = call_free,
+    };
+    const char *servers = o->servers;
+    int rc = local_open(o->servers, &e->local, &servers);
+
+    rc = rc != 0 ? rc : core_new(&core, servers, engine_now_ms(), &e->core);
+    for (size_t i = 0; rc == 0 && i < o->n_auths; i++) {
+        rc = core_add_auth(e->core, bytes_str(o->auths[i].scheme),
+                           bytes_of(o->auths[i].auth.data, o->auths[i].auth.len));
+    }
+    return rc != 0 ? rc : attach(e->core, o->attach);
+}
+
+static int add_listener(struct engine *e, pawl_state_fn fn, void *arg)
+{
+    struct listener *l = malloc(sizeof(*l));
+
+    if (l == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    *l = (struct listener){.fn = fn, .arg = arg};
+    list_push_back(&e->listeners, &l->link);
+    return 0;
+}
+
+static int make_face(struct engine *e, const char *name_space, const struct pawl_client *like,
+                     struct pawl_client **out)
+{
+    struct pawl_client *c = calloc(1, sizeof(*c));
+    const char *chroot = e->core->chroot;
+    struct strbuf prefix;
+
+    if (c == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    c->e = e;
+    c->chroot_len = strlen(chroot);
+    strbuf_init(&prefix, STRBUF_NO_LIMIT);
+    strbuf_append_str(&prefix, chroot);
+    if (name_space != NULL && *name_space != '\0') {
+        strbuf_printf(&prefix, "%s%s", *name_space == '/' ? "" : "/", name_space);
+    } else if (name_space == NULL && like != NULL) {
+        strbuf_clear(&prefix);
+        strbuf_append_str(&prefix, like->prefix);
+    }
+    c->prefix_len = prefix.len;
+    strbuf_cstr(&prefix);
+    c->prefix = (char *)prefix.data;
+    if (prefix.failed || c->prefix == NULL) {
+        free_face(c);
+        return PAWL_ERR_NO_MEMORY;
+    }
+    if (c->prefix_len > 0 && !path_is_valid(bytes_str(c->prefix))) {
+        free_face(c);
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    *out = c;
+    return 0;
+}
+
+static int fill(struct engine *e, const struct pawl_client_options *o)
+{
+    int rc = make_core(e, o);
+
+    rc = rc != 0 ? rc : take_default_acl(e, &o->acls);
+    rc = rc != 0 ? rc : make_face(e, o->name_space, NULL, &e->face);
+    if (rc == 0 && o->on_state != NULL) {
+        rc = add_listener(e, o->on_state, o->on_state_arg);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    e->face->timeout_ms = o->timeout_ms;
+    e->face->retry = o->retry;
+    return 0;
+}
+
+static struct engine *new_engine(const struct pawl_client_options *o)
+{
+    struct engine *e = calloc(1, sizeof(*e));
+
+    if (e == NULL) {
+        return NULL;
+    }
+    pthread_mutex_init(&e->lock, NULL);
+    init_cond(&e->state_changed);
+    init_cond(&e->inbox_filled);
+    init_cond(&e->callback_done);
+    init_cond(&e->thread_ended);
+    list_init(&e->waiters);
+    list_init(&e->delayed);
+    list_init(&e->inbox);
+    list_init(&e->listeners);
+    atomic_init(&e->refs, 1);
+    e->fd = e->wake_fd = e->epoll_fd = -1;
+    e->fork_generation = atomic_load(&fork_generation);
+    e->mode = o->dispatch;
+    e->io_asleep = o->dispatch == PAWL_DISPATCH_EXTERNAL;
+    e->close_timeout_ms = o->close_timeout_ms;
+    e->client_flags = o->flags;
+    e->acl_provider = o->acl_provider;
+    e->acl_provider_arg = o->acl_provider_arg;
+    e->metric = o->metric;
+    e->metric_arg = o->metric_arg;
+    e->log = o->log;
+    e->log_arg = o->log_arg;
+    e->log_target = (struct log_target){.sink = o->log == NULL ? NULL : log_to_application,
+                                        .arg = e,
+                                        .level = (enum log_level)o->log_level};
+    prng_seed(&e->random, o->seed ^ 0x9e3779b97f4a7c15u);
+    return e;
+}
+
+static int open_descriptors(struct engine *e)
+{
+    struct epoll_event ev = {.events = EPOLLIN};
+
+    e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    ev.data.fd = e->wake_fd;
+    if (e->epoll_fd < 0 || e->wake_fd < 0 ||
+        epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, e->wake_fd, &ev) != 0) {
+        return PAWL_ERR_SYSTEM;
+    }
+    return 0;
+}
+
+/* The application's signals are its own threads' business. */
+static int start_thread(struct engine *e, void *(*main)(void *), size_t stack)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all, before;
+    int rc;
+
+    sigfillset(&all);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    if (stack != 0) {
+        pthread_attr_setstacksize(&attr, stack);
+    }
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    engine_ref(e);
+    e->n_threads++;
+    rc = pthread_create(&thread, &attr, main, e);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    if (rc != 0) {
+        e->n_threads--;
+        atomic_fetch_sub(&e->refs, 1);
+        return PAWL_ERR_SYSTEM;
+    }
+    return 0;
+}
+
+static int start(struct engine *e)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&e->lock);
+    if (e->mode != PAWL_DISPATCH_EXTERNAL) {
+        rc = start_thread(e, io_thread_main, THREAD_STACK);
+    }
+    if (rc == 0 && e->mode == PAWL_DISPATCH_THREAD) {
+        rc = start_thread(e, dispatch_thread_main, 0);
+    }
+    if (rc != 0) {
+        core_shut(e->core, PAWL_ERR_CLOSING);
+        engine_settle(e, engine_now_ms());
+        e->stop = true;
+        engine_wake(e);
+    }
+    pthread_mutex_unlock(&e->lock);
+    return rc;
+}
+
+static void drop_unopened(struct engine *e)
+{
+    struct item *item;
+
+    while (e->core != NULL && (item = core_next_item(e->core)) != NULL) {
+        free(item);
+    }
+    engine_unref(e);
+}
+
+int pawl_client_open(const struct pawl_client_options *options, struct pawl_client **out)
+{
+    struct pawl_client_options o;
+    struct engine *e;
+    int rc;
+
+    if (options == NULL || out == NULL || options->servers == NULL) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    pthread_once(&fork_once, watch_forks);
+    take_options(&o, options);
+    e = new_engine(&o);
+    if (e == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    rc = fill(e, &o);
+    rc = rc != 0 ? rc : open_descriptors(e);
+    if (rc == 0 && (o.flags & PAWL_CLIENT_FOLLOW_CONFIG) != 0) {
+        rc = follow_config(e);
+    }
+    rc = rc != 0 ? rc : start(e);
+    if (rc != 0) {
+        drop_unopened(e);
+        return rc;
+    }
+    *out = e->face;
+    return 0;
+}
+
+int pawl_client_view(struct pawl_client *c, const struct pawl_view_options *given,
+                     struct pawl_client **out)
+{
+    struct pawl_view_options o = {0};
+    struct pawl_client *view;
+    int rc = client_check(c);
+
+    if (rc == 0 && given != NULL) {
+        memcpy(&o, given, given->size < sizeof(o) ? given->size : sizeof(o));
+    }
+    rc = rc != 0 ? rc : make_face(c->e, o.name_space, c, &view);
+    if (rc != 0) {
+        return rc;
+    }
+    view->is_view = true;
+    view->timeout_ms = o.timeout_ms != 0 ? o.timeout_ms : c->timeout_ms;
+    view->retry = o.retry != NULL ? *o.retry : c->retry;
+    engine_ref(c->e);
+    *out = view;
+    return 0;
+}
+
+/* ---- closing ---- */
+
+/* Asks the server to end the session, and waits for its answer, within the deadline. */
+static void end_session(struct engine *e, int64_t deadline_ms)
+{
+    struct call *call = call_new(OP_CLOSE_SESSION);
+    struct request q = {0};
+    struct waiter w;
+
+    if (call == NULL || e->core->link != LINK_READY || e->core->link_read_only) {
+        free(call);
+        return;
+    }
+    waiter_init(&w);
+    call->waiter = &w;
+    if (engine_submit(e, call, &q) != 0) {
+        free(call);
+    } else {
+        engine_settle(e, engine_now_ms());
+        if (waiter_wait(e, &w, deadline_ms)) {
+            call_free(call);
+        } else {
+            engine_abandon(e, call);
+        }
+    }
+    waiter_fini(&w);
+}
+
+static void wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadline_ms)
+{
+    struct timespec t = {.tv_sec = deadline_ms / 1000, .tv_nsec = deadline_ms % 1000 * 1000000};
+
+    pthread_cond_timedwait(cond, lock, &t);
+}
+
+/* The lock is held; afterwards it is not, and the handle is gone. */
+static void shut(struct engine *e, int64_t deadline_ms)
+{
+    bool in_callback = engine_is_dispatcher(e);
+
+    core_shut(e->core, PAWL_ERR_CLOSING);
+    plan_fail_all(e, PAWL_ERR_CLOSING);
+    engine_settle(e, engine_now_ms());
+    e->stop = true;
+    engine_wake(e);
+    pthread_cond_broadcast(&e->inbox_filled);
+    pthread_cond_broadcast(&e->state_changed);
+    if (!in_callback && e->mode != PAWL_DISPATCH_THREAD) {
+        dispatch_run(e);
+    }
+    while (!in_callback && e->n_threads > 0 && engine_now_ms() < deadline_ms) {
+        wait_until(&e->thread_ended, &e->lock, deadline_ms);
+    }
+    pthread_mutex_unlock(&e->lock);
+    engine_unref(e);
+}
+
+/* In a forked child there is nobody to say goodbye to, and the lock may be held for ever: only the
+ * child's descriptors are given back. */
+static void close_in_child(struct pawl_client *c)
+{
+    if (!c->is_view) {
+        close_all(c->e);
+        c->e->fd = c->e->wake_fd = c->e->epoll_fd = -1;
+    }
+}
+
+void pawl_client_close_within(struct pawl_client *c, int timeout_ms)
+{
+    int64_t deadline = engine_now_ms() + (timeout_ms < 0 ? INT32_MAX : timeout_ms);
+    struct engine *e;
+
+    if (c == NULL) {
+        return;
+    }
+    if (client_check(c) != 0) {
+        close_in_child(c);
+        return;
+    }
+    e = c->e;
+    if (c->is_view) {
+        free_face(c);
+        engine_unref(e);
+        return;
+    }
+    pthread_mutex_lock(&e->lock);
+    ASSERT(!e->closing);
+    e->closing = true;
+    end_session(e, deadline);
+    shut(e, deadline);
+}
+
+void pawl_client_close(struct pawl_client *c)
+{
+    pawl_client_close_within(c, c == NULL ? 0 : c->e->close_timeout_ms);
+}
+
+int pawl_client_detach(struct pawl_client *c, struct pawl_bytes extra, void **blob, size_t *len)
+{
+    int rc = client_check(c);
+    struct engine *e;
+    struct strbuf b;
+
+    if (rc != 0 || c->is_view || extra.len > MOST_EXTRA_BYTES) {
+        return rc != 0 ? rc : PAWL_ERR_BAD_ARGUMENTS;
+    }
+    e = c->e;
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    pthread_mutex_lock(&e->lock);
+    write_blob(e->core, bytes_of(extra.data, extra.len), &b);
+    if (!e->core->session_is_real || b.failed) {
+        rc = b.failed ? PAWL_ERR_NO_MEMORY : PAWL_ERR_INVALID_STATE;
+        pthread_mutex_unlock(&e->lock);
+        strbuf_fini(&b);
+        return rc;
+    }
+    *blob = b.data;
+    *len = b.len;
+    e->closing = true;
+    shut(e, engine_now_ms() + e->close_timeout_ms);
+    return 0;
+}
+
+/* ---- what is going on ---- */
+
+static bool is_connected(enum pawl_state s)
+{
+    return s == PAWL_STATE_CONNECTED || s == PAWL_STATE_RECONNECTED || s == PAWL_STATE_READ_ONLY;
+}
+
+int pawl_client_wait_connected(struct pawl_client *c, int timeout_ms)
+{
+    int64_t deadline = engine_now_ms() + (timeout_ms < 0 ? INT32_MAX : timeout_ms);
+    int rc = client_check(c);
+    struct engine *e;
+
+    if (rc != 0) {
+        return rc;
+    }
+    e = c->e;
+    engine_ref(e);
+    pthread_mutex_lock(&e->lock);
+    if (e->mode == PAWL_DISPATCH_EXTERNAL && engine_is_dispatcher(e)) {
+        rc = PAWL_ERR_WOULD_DEADLOCK;
+    }
+    while (rc == 0 && !is_connected(e->core->state)) {
+        int64_t left = deadline - engine_now_ms();
+
+        if (e->closing || left <= 0) {
+            rc = e->closing ? PAWL_ERR_CLOSING : PAWL_ERR_OPERATION_TIMEOUT;
+        } else if (e->mode == PAWL_DISPATCH_EXTERNAL) {
+            engine_turn(e, left);
+        } else {
+            wait_until(&e->state_changed, &e->lock, deadline);
+        }
+    }
+    pthread_mutex_unlock(&e->lock);
+    engine_unref(e);
+    return rc;
+}
+
+enum pawl_state pawl_client_state(const struct pawl_client *c)
+{
+    enum pawl_state state;
+
+    if (client_check(c) != 0) {
+        return PAWL_STATE_CLOSED;
+    }
+    pthread_mutex_lock(&c->e->lock);
+    state = c->e->core->state;
+    pthread_mutex_unlock(&c->e->lock);
+    return state;
+}
+
+int64_t pawl_client_session_id(const struct pawl_client *c)
+{
+    int64_t id;
+
+    if (client_check(c) != 0) {
+        return 0;
+    }
+    pthread_mutex_lock(&c->e->lock);
+    id = c->e->core->session_id;
+    pthread_mutex_unlock(&c->e->lock);
+    return id;
+}
+
+int pawl_client_session_timeout_ms(const struct pawl_client *c)
+{
+    int ms;
+
+    if (client_check(c) != 0) {
+        return 0;
+    }
+    pthread_mutex_lock(&c->e->lock);
+    ms = c->e->core->timeout_ms;
+    pthread_mutex_unlock(&c->e->lock);
+    return ms;
+}
+
+int64_t pawl_client_certain_ms(const struct pawl_client *c)
+{
+    int64_t ms;
+
+    if (client_check(c) != 0) {
+        return 0;
+    }
+    pthread_mutex_lock(&c->e->lock);
+    ms = core_certain_ms(c->e->core, engine_now_ms());
+    pthread_mutex_unlock(&c->e->lock);
+    return ms;
+}
+
+void pawl_client_server(const struct pawl_client *c, char *out, size_t size)
+{
+    const struct core *core;
+
+    if (size > 0) {
+        out[0] = '\0';
+    }
+    if (client_check(c) != 0) {
+        return;
+    }
+    pthread_mutex_lock(&c->e->lock);
+    core = c->e->core;
+    if (core->link == LINK_READY) {
+        snprintf(out, size, "%s:%d", core->hosts.items[core->host].name,
+                 core->hosts.items[core->host].port);
+    }
+    pthread_mutex_unlock(&c->e->lock);
+}
+
+int pawl_client_add_listener(struct pawl_client *c, pawl_state_fn fn, void *arg)
+{
+    int rc = client_check(c);
+
+    if (rc != 0 || fn == NULL) {
+        return rc != 0 ? rc : PAWL_ERR_BAD_ARGUMENTS;
+    }
+    pthread_mutex_lock(&c->e->lock);
+    rc = add_listener(c->e, fn, arg);
+    pthread_mutex_unlock(&c->e->lock);
+    return rc;
+}
+
+static struct listener *find_listener(struct engine *e, pawl_state_fn fn, const void *arg)
+{
+    struct list *item;
+
+    list_for_each (item, &e->listeners) {
+        struct listener *l = container_of(item, struct listener, link);
+
+        if (l->fn == fn && l->arg == arg && !l->removed) {
+            return l;
+        }
+    }
+    return NULL;
+}
+
+/* While listeners are being called their list is the dispatcher's: it frees what is removed. */
+void pawl_client_remove_listener(struct pawl_client *c, pawl_state_fn fn, void *arg)
+{
+    struct listener *l;
+    struct engine *e;
+
+    if (client_check(c) != 0) {
+        return;
+    }
+    e = c->e;
+    pthread_mutex_lock(&e->lock);
+    l = find_listener(e, fn, arg);
+    if (l != NULL && e->calling == NULL) {
+        list_remove(&l->link);
+        free(l);
+    } else if (l != NULL) {
+        l->removed = true;
+        while (e->calling == l && !engine_is_dispatcher(e)) {
+            pthread_cond_wait(&e->callback_done, &e->lock);
+        }
+    }
+    pthread_mutex_unlock(&e->lock);
+}
+
+int pawl_client_set_servers(struct pawl_client *c, const char *servers)
+{
+    int rc = client_check(c);
+    int64_t now = engine_now_ms();
+
+    if (rc != 0 || servers == NULL) {
+        return rc != 0 ? rc : PAWL_ERR_BAD_ARGUMENTS;
+    }
+    pthread_mutex_lock(&c->e->lock);
+    rc = core_set_servers(c->e->core, servers, now);
+    engine_settle(c->e, now);
+    if (c->e->io_asleep) {
+        engine_wake(c->e);
+    }
+    pthread_mutex_unlock(&c->e->lock);
+    return rc;
+}

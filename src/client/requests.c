@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* requests.c - calls: encoded, queued, sent, answered, in order.
+ *
+ * The frames of queued calls lie in `out`, back to back with pings. A call counts as sent when the
+ * last byte of its frame has been handed to the link: half a frame is never executed. What was sent
+ * when a link goes down has an unknown outcome; what was not stays queued for the next link, and is
+ * cut out of `out` when its time is up, so that "not sent" stays true. */
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "client/core.h"
+#include "pawl/error.h"
+
+struct call *call_new(int32_t op)
+{
+    struct call *call = calloc(1, sizeof(*call));
+
+    if (call != NULL) {
+        list_init(&call->item.link);
+        call->item.kind = ITEM_CALL;
+        call->op = op;
+        call->watch_table = WATCH_NONE;
+    }
+    return call;
+}
+
+static int32_t take_xid(struct core *c)
+{
+    int32_t xid = c->next_xid;
+
+    c->next_xid = xid == INT32_MAX ? 1 : xid + 1;
+    return xid;
+}
+
+static int encode(struct core *c, int32_t xid, int32_t op, const struct request *q, uint32_t *len)
+{
+    size_t start = c->out.len;
+
+    jute_write_int(&c->out, 0);
+    jute_write_int(&c->out, xid);
+    jute_write_int(&c->out, op);
+    request_write(&c->out, op_find(op), q);
+    jute_patch_int(&c->out, start, (int32_t)(c->out.len - start - 4));
+    if (c->out.failed) {
+        c->out.failed = false;
+        c->out.len = start;
+        return PAWL_ERR_NO_MEMORY;
+    }
+    if (c->out.len - start - 4 > c->options.max_request_bytes) {
+        c->out.len = start;
+        return PAWL_ERR_TOO_LARGE;
+    }
+    *len = (uint32_t)(c->out.len - start);
+    return 0;
+}
+
+int core_submit(struct core *c, struct call *call, const struct request *q)
+{
+    int rc;
+
+    ASSERT(call->place == CALL_NOWHERE || call->place == CALL_DONE);
+    if (c->closed) {
+        return PAWL_ERR_CLOSING;
+    }
+    if (c->options.one_session && c->state == PAWL_STATE_LOST) {
+        return PAWL_ERR_SESSION_EXPIRED;
+    }
+    call->xid = call->op == OP_AUTH ? XID_AUTH : take_xid(c);
+    rc = encode(c, call->xid, call->op, q, &call->len);
+    if (rc != 0) {
+        return rc;
+    }
+    call->end = c->out_base + c->out.len;
+    call->place = CALL_QUEUED;
+    list_push_back(&c->queued, &call->item.link);
+    c->n_calls++;
+    if (call->deadline_ms != 0 &&
+        (c->next_deadline_ms == 0 || call->deadline_ms < c->next_deadline_ms)) {
+        c->next_deadline_ms = call->deadline_ms;
+    }
+    return 0;
+}
+
+static void free_call(struct core *c, struct call *call)
+{
+    if (c->options.call_free != NULL) {
+        c->options.call_free(call);
+        return;
+    }
+    chunk_unref(call->chunk);
+    free(call->path);
+    free(call);
+}
+
+/* Takes a call out of the queues and lines it up for the application. */
+void core_finish(struct core *c, struct call *call, int err, enum pawl_outcome outcome)
+{
+    list_remove(&call->item.link);
+    c->n_calls--;
+    call->place = CALL_DONE;
+    call->err = err;
+    call->outcome = outcome;
+    if (call->abandoned) {
+        free_call(c, call);
+        return;
+    }
+    list_push_back(&c->items, &call->item.link);
+}
+
+/* ---- output ---- */
+
+static void forget_written(struct core *c)
+{
+    if (c->out_at == c->out.len) {
+        c->out_base += c->out.len;
+        c->out_at = 0;
+        strbuf_clear(&c->out);
+        if (c->n_calls == 0) {
+            strbuf_trim(&c->out, 4096);
+        }
+    } else if (c->out_at > 65536 && c->out_at > c->out.len / 2) {
+        memmove(c->out.data, c->out.data + c->out_at, c->out.len - c->out_at);
+        c->out_base += c->out_at;
+        c->out.len -= c->out_at;
+        c->out_at = 0;
+    }
+}
+
+struct bytes core_output(const struct core *c)
+{
+    if (c->link == LINK_NONE || c->link == LINK_OPENING || c->want_drop) {
+        return BYTES_NULL;
+    }
+    if (c->pre_at < c->pre.len) {
+        return bytes_of(c->pre.data + c->pre_at, c->pre.len - c->pre_at);
+    }
+    if (c->link != LINK_READY || c->out_at == c->out.len) {
+        return BYTES_NULL;
+    }
+    return bytes_of(c->out.data + c->out_at, c->out.len - c->out_at);
+}
+
+void core_wrote(struct core *c, int64_t now_ms, size_t n)
+{
+    uint64_t written;
+
+    c->spoke_ms = now_ms;
+    if (c->pre_at < c->pre.len) {
+        c->pre_at += n;
+        ASSERT(c->pre_at <= c->pre.len);
+        if (c->pre_at == c->pre.len) {
+            c->pre_at = 0;
+            strbuf_clear(&c->pre);
+            strbuf_trim(&c->pre, 256);
+        }
+        return;
+    }
+    c->out_at += n;
+    ASSERT(c->out_at <= c->out.len);
+    written = c->out_base + c->out_at;
+    while (!list_empty(&c->queued)) {
+        struct call *call = container_of(c->queued.next, struct call, item.link);
+
+        if (call->end > written) {
+            break;
+        }
+        list_remove(&call->item.link);
+        call->place = CALL_SENT;
+        call->sent_ms = now_ms;
+        list_push_back(&c->sent, &call->item.link);
+    }
+    forget_written(c);
+}
+
+/* Makes `out` anew from the frames of the calls that are still queued, and those only. */
+static int rebuild_out(struct core *c)
+{
+    struct strbuf fresh;
+    struct list *item;
+
+    strbuf_init(&fresh, STRBUF_NO_LIMIT);
+    list_for_each (item, &c->queued) {
+        struct call *call = container_of(item, struct call, item.link);
+
+        strbuf_append(&fresh, c->out.data + (call->end - call->len - c->out_base), call->len);
+    }
+    if (fresh.failed) {
+        strbuf_fini(&fresh);
+        return PAWL_ERR_NO_MEMORY;
+    }
+    c->out_base += c->out.len;
+    size_t at = 0;
+
+    list_for_each (item, &c->queued) {
+        struct call *call = container_of(item, struct call, item.link);
+
+        at += call->len;
+        call->end = c->out_base + at;
+    }
+    strbuf_fini(&c->out);
+    c->out = fresh;
+    c->out_at = 0;
+    return 0;
+}
+
+/* True when part of its frame is out already: the rest has to follow. */
+static bool is_half_written(const struct core *c, const struct call *call)
+{
+    return call->place == CALL_QUEUED && call->end - call->len < c->out_base + c->out_at;
+}
+
+/* Cuts the frame of a queued call out of `out`. */
+static void cut(struct core *c, const struct call *call)
+{
+    size_t at = (size_t)(call->end - call->len - c->out_base);
+    struct list *item;
+
+    memmove(c->out.data + at, c->out.data + at + call->len, c->out.len - at - call->len);
+    c->out.len -= call->len;
+    for (item = call->item.link.next; item != &c->queued; item = item->next) {
+        container_of(item, struct call, item.link)->end -= call->len;
+    }
+}
+
+enum pawl_outcome core_abandon(struct core *c, struct call *call)
+{
+    call->abandoned = true;
+    if (call->place == CALL_SENT || is_half_written(c, call)) {
+        return PAWL_OUTCOME_UNKNOWN;
+    }
+    ASSERT(call->place == CALL_QUEUED);
+    cut(c, call);
+    core_finish(c, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
+    forget_written(c);
+    return PAWL_OUTCOME_NOT_SENT;
+}
+
+/* ---- ends ---- */
+
+static void fail_list(struct core *c, struct list *calls, int err, enum pawl_outcome outcome)
+{
+    while (!list_empty(calls)) {
+        core_finish(c, container_of(calls->next, struct call, item.link), err, outcome);
+    }
+}
+
+void calls_link_down(struct core *c)
+{
+    fail_list(c, &c->sent, PAWL_ERR_CONNECTION_LOSS, PAWL_OUTCOME_UNKNOWN);
+    c->pre_at = 0;
+    strbuf_clear(&c->pre);
+    c->n_pre_auths = 0;
+    if (list_empty(&c->queued)) {
+        c->out_at = c->out.len;
+        forget_written(c);
+    } else if (rebuild_out(c) != 0) {
+        fail_list(c, &c->queued, PAWL_ERR_NO_MEMORY, PAWL_OUTCOME_NOT_SENT);
+        c->out_at = c->out.len;
+        forget_written(c);
+    }
+    chunk_unref(c->in);
+    c->in = NULL;
+    c->in_len = c->in_at = c->skip = 0;
+}
+
+void calls_fail_all(struct core *c, int err)
+{
+    fail_list(c, &c->sent, err, PAWL_OUTCOME_UNKNOWN);
+    fail_list(c, &c->queued, err, PAWL_OUTCOME_NOT_SENT);
+    c->out_at = c->out.len;
+    forget_written(c);
+}
+
+/* A call that was sent leaves an abandoned one behind, to keep the place of its answer. */
+static bool expire_sent(struct core *c, struct call *call)
+{
+    struct call *ghost = call_new(call->op);
+
+    if (ghost == NULL) {
+        return false; /* later, then */
+    }
+    ghost->xid = call->xid;
+    ghost->place = call->place;
+    ghost->abandoned = true;
+    ghost->end = call->end;
+    ghost->len = call->len;
+    ghost->sent_ms = call->sent_ms;
+    ghost->item.link = call->item.link;
+    ghost->item.link.prev->next = &ghost->item.link;
+    ghost->item.link.next->prev = &ghost->item.link;
+    list_init(&call->item.link);
+    c->n_calls++;
+    core_finish(c, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_UNKNOWN);
+    return true;
+}
+
+static void expire_list(struct core *c, struct list *calls, int64_t now_ms, bool *cut_any)
+{
+    struct list *item, *next;
+
+    for (item = calls->next; item != calls; item = next) {
+        struct call *call = container_of(item, struct call, item.link);
+
+        next = item->next;
+        if (call->deadline_ms == 0 || call->abandoned) {
+            continue;
+        }
+        if (call->deadline_ms > now_ms) {
+            if (c->next_deadline_ms == 0 || call->deadline_ms < c->next_deadline_ms) {
+                c->next_deadline_ms = call->deadline_ms;
+            }
+        } else if (call->place == CALL_SENT || is_half_written(c, call)) {
+            if (!expire_sent(c, call)) {
+                c->next_deadline_ms = now_ms + 1;
+            }
+        } else {
+            if (c->link == LINK_READY) {
+                cut(c, call);
+            } else {
+                *cut_any = true;
+            }
+            core_finish(c, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
+        }
+    }
+}
+
+/* Without a link, when thousands may be due, `out` is made anew in one pass. With one, they are cut
+ * out one by one: something may be half sent. */
+void calls_expire(struct core *c, int64_t now_ms)
+{
+    bool cut_any = false;
+
+    if (c->next_deadline_ms == 0 || now_ms < c->next_deadline_ms) {
+        return;
+    }
+    c->next_deadline_ms = 0;
+    expire_list(c, &c->sent, now_ms, &cut_any);
+    expire_list(c, &c->queued, now_ms, &cut_any);
+    if (cut_any && rebuild_out(c) != 0) {
+        fail_list(c, &c->queued, PAWL_ERR_NO_MEMORY, PAWL_OUTCOME_NOT_SENT);
+        c->out_at = c->out.len;
+    }
+    forget_written(c);
+}
+
+/* ---- answers ---- */
+
+static int register_watch(struct core *c, const struct call *call)
+{
+    enum watch_table table = (enum watch_table)call->watch_table;
+
+    if (table == WATCH_NONE) {
+        return 0;
+    }
+    if (call->op == OP_EXISTS && call->err == PAWL_ERR_NO_NODE) {
+        table = WATCH_EXIST;
+    } else if (call->err != 0) {
+        return 0;
+    }
+    return watches_add(&c->watches, table, bytes_str(call->path), &call->target);
+}
+
+static void unregister_watch(struct core *c, struct call *call)
+{
+    struct event_item *e;
+    int rc;
+
+    if (call->unwatch_mask == 0 || (call->err != 0 && !call->unwatch_local)) {
+        return;
+    }
+    rc = watches_remove(&c->watches, call->unwatch_mask, bytes_str(call->path),
+                        call->unwatch_all ? NULL : &call->target, &e);
+    if (e != NULL) {
+        list_push_back(&c->items, &e->item.link);
+    }
+    call->err = rc;
+}
+
+static struct call *find_auth(struct core *c)
+{
+    struct list *item;
+
+    list_for_each (item, &c->sent) {
+        struct call *call = container_of(item, struct call, item.link);
+
+        if (call->op == OP_AUTH) {
+            return call;
+        }
+    }
+    return NULL;
+}
+
+/* The `which`-th of our credentials was refused; it is not sent again. */
+static void forget_auth(struct core *c, size_t which)
+{
+    struct list *item;
+
+    list_for_each (item, &c->auths) {
+        if (which-- == 0) {
+            list_remove(item);
+            free(container_of(item, struct auth_entry, link));
+            return;
+        }
+    }
+}
+
+static size_t count_auths(const struct core *c)
+{
+    struct list *item;
+    size_t n = 0;
+
+    list_for_each (item, &c->auths) {
+        n++;
+    }
+    return n;
+}
+
+static struct call *answered_auth(struct core *c, const struct reply_header *h)
+{
+    struct call *call = NULL;
+    size_t n = count_auths(c), which;
+
+    if (c->n_pre_auths > 0) {
+        which = n - c->n_pre_auths;
+        c->n_pre_auths--;
+    } else {
+        call = find_auth(c);
+        which = n - 1;
+    }
+    if (h->err != 0 && which < n) {
+        forget_auth(c, which);
+    }
+    return call;
+}
+
+/* 0, or an error that ends the link. */
+int calls_answer(struct core *c, int64_t now_ms, const struct reply_header *h, struct bytes body)
+{
+    struct call *call;
+    bool abandoned;
+    int err = h->err;
+
+    (void)now_ms;
+    if (h->xid == XID_AUTH) {
+        call = answered_auth(c, h);
+        if (call == NULL) {
+            return 0;
+        }
+    } else {
+        call = list_empty(&c->sent) ? NULL : container_of(c->sent.next, struct call, item.link);
+        if (call == NULL || call->xid != h->xid) {
+            return PAWL_ERR_MARSHALLING;
+        }
+        if (h->zxid > c->last_zxid) {
+            c->last_zxid = h->zxid;
+        }
+    }
+    if (call->sent_ms > c->confirmed_ms) {
+        c->confirmed_ms = call->sent_ms;
+    }
+    call->err = err;
+    abandoned = call->abandoned;
+    if (!abandoned) {
+        call->zxid = h->zxid;
+        if (register_watch(c, call) != 0) {
+            return PAWL_ERR_NO_MEMORY;
+        }
+        unregister_watch(c, call);
+        err = call->err;
+        if (body.len > 0) {
+            atomic_fetch_add_explicit(&c->in->refs, 1, memory_order_relaxed);
+            call->chunk = c->in;
+            call->body = body;
+        }
+    }
+    core_finish(c, call, err, err == 0 ? PAWL_OUTCOME_DONE : PAWL_OUTCOME_REFUSED);
+    return 0;
+}
+
+int core_add_auth(struct core *c, struct bytes scheme, struct bytes auth)
+{
+    struct auth_entry *e = malloc(sizeof(*e) + scheme.len + auth.len);
+
+    if (e == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    e->scheme_len = scheme.len;
+    e->len = auth.len;
+    memcpy(e->bytes, scheme.data, scheme.len);
+    if (auth.len > 0) {
+        memcpy(e->bytes + scheme.len, auth.data, auth.len);
+    }
+    list_push_back(&c->auths, &e->link);
+    return 0;
+}

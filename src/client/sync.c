@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sync.c - waiting for an answer; the caller who waits first reads for all. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/internal.h"
+
+enum { DRIVER_BYTES = 4096, SLICE_MS = 1000 };
+
+void waiter_init(struct waiter *w)
+{
+    pthread_condattr_t attr;
+
+    *w = (struct waiter){.doomed_fd = -1};
+    list_init(&w->link);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->cond, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+void waiter_fini(struct waiter *w)
+{
+    pthread_cond_destroy(&w->cond);
+}
+
+static int64_t left_ms(int64_t deadline_ms)
+{
+    return deadline_ms == 0 ? INT32_MAX : deadline_ms - engine_now_ms();
+}
+
+/* Receives without the lock: into memory of our own, since the core's may go with its link. */
+static ssize_t receive(struct engine *e, struct waiter *w, int64_t left, uint8_t *data, size_t len)
+{
+    struct pollfd p = {.fd = e->fd, .events = POLLIN};
+    ssize_t n;
+    int error;
+
+    w->receiving = true;
+    pthread_mutex_unlock(&e->lock);
+    if (left >= SLICE_MS) {
+        n = recv(p.fd, data, len, 0);
+    } else if (poll(&p, 1, left < 0 ? 0 : (int)left) == 1) {
+        n = recv(p.fd, data, len, MSG_DONTWAIT);
+    } else {
+        n = -1;
+        errno = EAGAIN;
+    }
+    error = errno;
+    pthread_mutex_lock(&e->lock);
+    w->receiving = false;
+    if (w->doomed_fd >= 0) {
+        close(w->doomed_fd);
+        w->doomed_fd = -1;
+    }
+    errno = error;
+    return n;
+}
+
+static void drive(struct engine *e, struct waiter *w, int64_t deadline_ms)
+{
+    uint64_t link = e->link_number;
+    uint8_t data[DRIVER_BYTES];
+
+    e->driver = w;
+    engine_arm(e);
+    while (!w->done && e->link_number == link && left_ms(deadline_ms) > 0) {
+        ssize_t n = receive(e, w, left_ms(deadline_ms), data, sizeof(data));
+        int error = errno;
+        int64_t now = engine_now_ms();
+
+        if (e->link_number != link) {
+            break;
+        }
+        if (n > 0) {
+            engine_feed(e, now, data, (size_t)n);
+            if ((size_t)n == sizeof(data)) {
+                engine_read(e, now);
+            }
+        } else if (n == 0 || (error != EAGAIN && error != EWOULDBLOCK && error != EINTR)) {
+            engine_link_failed(e, now);
+        }
+        engine_settle(e, now);
+    }
+}
+
+/* Another caller who still waits goes on reading; without one the I/O thread does. */
+static void pass_on(struct engine *e, struct waiter *w)
+{
+    struct list *item;
+
+    if (e->driver != w) {
+        return;
+    }
+    e->driver = NULL;
+    list_for_each (item, &e->waiters) {
+        struct waiter *next = container_of(item, struct waiter, link);
+
+        if (next != w && !next->done) {
+            e->driver = next;
+            pthread_cond_signal(&next->cond);
+            break;
+        }
+    }
+    engine_arm(e);
+}
+
+static bool can_drive(const struct engine *e, const struct waiter *w)
+{
+    return (e->driver == NULL || e->driver == w) && e->fd >= 0 && !e->dialing &&
+           e->core->link == LINK_READY;
+}
+
+static void sleep_until(struct engine *e, struct waiter *w, int64_t deadline_ms)
+{
+    struct timespec t = {.tv_sec = deadline_ms / 1000, .tv_nsec = deadline_ms % 1000 * 1000000};
+
+    if (deadline_ms == 0) {
+        pthread_cond_wait(&w->cond, &e->lock);
+    } else {
+        pthread_cond_timedwait(&w->cond, &e->lock, &t);
+    }
+}
+
+bool waiter_wait(struct engine *e, struct waiter *w, int64_t deadline_ms)
+{
+    list_push_back(&e->waiters, &w->link);
+    while (!w->done && left_ms(deadline_ms) > 0) {
+        if (e->mode == PAWL_DISPATCH_EXTERNAL) {
+            engine_turn(e, left_ms(deadline_ms));
+        } else if (can_drive(e, w)) {
+            drive(e, w, deadline_ms);
+        } else {
+            if (e->driver == w) {
+                e->driver = NULL; /* there is no link to read from */
+                engine_arm(e);
+            }
+            sleep_until(e, w, deadline_ms);
+        }
+    }
+    list_remove(&w->link);
+    pass_on(e, w);
+    return w->done;
+}
+
+struct barrier {
+    struct engine *e;
+    struct waiter w;
+    int refs; /* guarded by the engine's lock: he who waits and the callback */
+};
+
+static void barrier_passed(const struct pawl_reply *reply, void *arg)
+{
+    struct barrier *b = arg;
+    struct engine *e = b->e;
+    bool last;
+
+    (void)reply;
+    pthread_mutex_lock(&e->lock);
+    b->w.done = true;
+    pthread_cond_signal(&b->w.cond);
+    last = --b->refs == 0;
+    pthread_mutex_unlock(&e->lock);
+    if (last) {
+        waiter_fini(&b->w);
+        free(b);
+    }
+}
+
+void engine_barrier(struct engine *e, int64_t deadline_ms)
+{
+    struct barrier *b;
+    struct call *call;
+    bool last;
+
+    if (e->mode != PAWL_DISPATCH_THREAD || engine_is_dispatcher(e)) {
+        return;
+    }
+    b = calloc(1, sizeof(*b));
+    call = call_new(0);
+    if (b == NULL || call == NULL) {
+        free(b);
+        free(call);
+        return;
+    }
+    waiter_init(&b->w);
+    b->e = e;
+    b->refs = 2;
+    call->err = PAWL_ERR_NOTHING;
+    call->done = barrier_passed;
+    call->arg = b;
+    list_push_back(&e->inbox, &call->item.link);
+    if (e->dispatch_asleep) {
+        e->dispatch_asleep = false;
+        pthread_cond_signal(&e->inbox_filled);
+    }
+    while (!b->w.done && left_ms(deadline_ms) > 0) {
+        sleep_until(e, &b->w, deadline_ms);
+    }
+    last = --b->refs == 0;
+    if (last) {
+        waiter_fini(&b->w);
+        free(b);
+    }
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/watches.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "pawl/error.h"
+#include "wire/path.h"
+#include "wire/request.h"
+
+enum { FIRST_BUCKETS = 16, BATCH_BYTES = 128 * 1024 };
+
+struct watcher {
+    struct list link;
+    struct event_target target;
+};
+
+struct watched_path {
+    struct map_entry entry;
+    struct list all;
+    struct list tables[N_WATCH_TABLES];
+    size_t len;
+    uint8_t path[];
+};
+
+int watches_init(struct watches *w)
+{
+    /* Not map_init(): that one stops the process without memory. */
+    *w = (struct watches){.paths = {.buckets = calloc(FIRST_BUCKETS, sizeof(struct map_entry *)),
+                                    .mask = FIRST_BUCKETS - 1}};
+    list_init(&w->all);
+    return w->paths.buckets == NULL ? PAWL_ERR_NO_MEMORY : 0;
+}
+
+static uint64_t hash_of(struct bytes path)
+{
+    return hash_bytes(path.data, path.len, 0);
+}
+
+static struct bytes path_of(const struct watched_path *p)
+{
+    return bytes_of(p->path, p->len);
+}
+
+static struct watched_path *find(const struct watches *w, struct bytes path)
+{
+    struct map_entry *e = map_first(&w->paths, hash_of(path));
+
+    while (e != NULL) {
+        struct watched_path *p = container_of(e, struct watched_path, entry);
+
+        if (bytes_equal(path_of(p), path)) {
+            return p;
+        }
+        e = map_next(e);
+    }
+    return NULL;
+}
+
+static struct watched_path *find_or_add(struct watches *w, struct bytes path)
+{
+    struct watched_path *p = find(w, path);
+
+    if (p != NULL) {
+        return p;
+    }
+    p = malloc(sizeof(*p) + path.len);
+    if (p == NULL) {
+        return NULL;
+    }
+    p->len = path.len;
+    memcpy(p->path, path.data, path.len);
+    for (int i = 0; i < N_WATCH_TABLES; i++) {
+        list_init(&p->tables[i]);
+    }
+    list_push_back(&w->all, &p->all);
+    map_insert(&w->paths, &p->entry, hash_of(path));
+    return p;
+}
+
+static void drop_if_empty(struct watches *w, struct watched_path *p)
+{
+    for (int i = 0; i < N_WATCH_TABLES; i++) {
+        if (!list_empty(&p->tables[i])) {
+            return;
+        }
+    }
+    map_remove(&w->paths, &p->entry);
+    list_remove(&p->all);
+    free(p);
+}
+
+void watches_fini(struct watches *w)
+{
+    struct list *item, *link;
+
+    while (w->paths.buckets != NULL && (item = list_pop_front(&w->all)) != NULL) {
+        struct watched_path *p = container_of(item, struct watched_path, all);
+
+        for (int i = 0; i < N_WATCH_TABLES; i++) {
+            while ((link = list_pop_front(&p->tables[i])) != NULL) {
+                free(container_of(link, struct watcher, link));
+            }
+        }
+        free(p);
+    }
+    map_fini(&w->paths);
+    w->n_watchers = 0;
+}
+
+static bool same(const struct event_target *a, const struct event_target *b)
+{
+    return a->fn == b->fn && a->arg == b->arg && a->strip == b->strip;
+}
+
+static struct watcher *find_watcher(const struct list *table, const struct event_target *target)
+{
+    struct list *item;
+
+    list_for_each (item, table) {
+        struct watcher *x = container_of(item, struct watcher, link);
+
+        if (target == NULL || same(&x->target, target)) {
+            return x;
+        }
+    }
+    return NULL;
+}
+
+int watches_add(struct watches *w, enum watch_table table, struct bytes path,
+                const struct event_target *target)
+{
+    struct watched_path *p = find_or_add(w, path);
+    struct watcher *x;
+
+    if (p == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    if (find_watcher(&p->tables[table], target) != NULL) {
+        return 0;
+    }
+    x = malloc(sizeof(*x));
+    if (x == NULL) {
+        drop_if_empty(w, p);
+        return PAWL_ERR_NO_MEMORY;
+    }
+    x->target = *target;
+    list_push_back(&p->tables[table], &x->link);
+    w->n_watchers++;
+    return 0;
+}
+
+bool watches_has(const struct watches *w, unsigned mask, struct bytes path,
+                 const struct event_target *target)
+{
+    const struct watched_path *p = find(w, path);
+
+    for (int i = 0; p != NULL && i < N_WATCH_TABLES; i++) {
+        if ((mask & 1u << i) != 0 && find_watcher(&p->tables[i], target) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t watches_others(const struct watches *w, unsigned mask, struct bytes path,
+                      const struct event_target *target)
+{
+    const struct watched_path *p = find(w, path);
+    struct list *item;
+    size_t n = 0;
+
+    for (int i = 0; p != NULL && i < N_WATCH_TABLES; i++) {
+        if ((mask & 1u << i) == 0) {
+            continue;
+        }
+        list_for_each (item, &p->tables[i]) {
+            n += same(&container_of(item, struct watcher, link)->target, target) ? 0 : 1;
+        }
+    }
+    return n;
+}
+
+/* ---- taking out ---- */
+
+static size_t count(const struct list *table, const struct event_target *target)
+{
+    struct list *item;
+    size_t n = 0;
+
+    list_for_each (item, table) {
+        n += target == NULL || same(&container_of(item, struct watcher, link)->target, target);
+    }
+    return n;
+}
+
+static size_t count_tables(const struct watched_path *p, unsigned mask,
+                           const struct event_target *target)
+{
+    size_t n = 0;
+
+    for (int i = 0; p != NULL && i < N_WATCH_TABLES; i++) {
+        n += (mask & 1u << i) != 0 ? count(&p->tables[i], target) : 0;
+    }
+    return n;
+}
+
+static struct event_item *new_event(size_t n_targets, struct bytes path)
+{
+    struct event_item *e =
+        malloc(sizeof(*e) + n_targets * sizeof(struct event_target) + path.len + 1);
+
+    if (e == NULL) {
+        return NULL;
+    }
+    *e = (struct event_item){.item = {.kind = ITEM_EVENT}, .zxid = -1};
+    list_init(&e->item.link);
+    e->path = (char *)&e->targets[n_targets];
+    memcpy(e->path, path.data, path.len);
+    e->path[path.len] = '\0';
+    return e;
+}
+
+static void add_target(struct event_item *e, const struct event_target *t)
+{
+    for (size_t i = 0; i < e->n_targets; i++) {
+        if (same(&e->targets[i], t)) {
+            return;
+        }
+    }
+    e->targets[e->n_targets++] = *t;
+}
+
+static void take(struct watches *w, struct watched_path *p, unsigned mask, unsigned keep,
+                 const struct event_target *target, struct event_item *e)
+{
+    struct list *item, *next;
+
+    for (int i = 0; i < N_WATCH_TABLES; i++) {
+        if ((mask & 1u << i) == 0) {
+            continue;
+        }
+        for (item = p->tables[i].next; item != &p->tables[i]; item = next) {
+            struct watcher *x = container_of(item, struct watcher, link);
+
+            next = item->next;
+            if (target != NULL && !same(&x->target, target)) {
+                continue;
+            }
+            add_target(e, &x->target);
+            if ((keep & 1u << i) == 0) {
+                list_remove(item);
+                free(x);
+                w->n_watchers--;
+            }
+        }
+    }
+}
+
+enum {
+    DATA = 1 << WATCH_DATA,
+    EXIST = 1 << WATCH_EXIST,
+    CHILD = 1 << WATCH_CHILD,
+    PERSISTENT = 1 << WATCH_PERSISTENT,
+    RECURSIVE = 1 << WATCH_RECURSIVE,
+    ALL = (1 << N_WATCH_TABLES) - 1,
+};
+
+/* Whom an event at a path concerns there. */
+static unsigned concerned(enum pawl_event_type type)
+{
+    switch (type) {
+    case PAWL_EVENT_CREATED:
+    case PAWL_EVENT_DATA_CHANGED:
+        return DATA | EXIST | PERSISTENT | RECURSIVE;
+    case PAWL_EVENT_DELETED:
+        return DATA | EXIST | CHILD | PERSISTENT | RECURSIVE;
+    case PAWL_EVENT_CHILDREN_CHANGED:
+        return CHILD | PERSISTENT;
+    default:
+        return 0;
+    }
+}
+
+static size_t count_above(const struct watches *w, struct bytes path)
+{
+    size_t n = 0;
+
+    while (path.len > 1) {
+        path = path_parent(path);
+        n += count_tables(find(w, path), RECURSIVE, NULL);
+    }
+    return n;
+}
+
+static void take_above(struct watches *w, struct bytes path, struct event_item *e)
+{
+    while (path.len > 1) {
+        struct watched_path *p;
+
+        path = path_parent(path);
+        p = find(w, path);
+        if (p != NULL) {
+            take(w, p, RECURSIVE, RECURSIVE, NULL, e);
+        }
+    }
+}
+
+int watches_fire(struct watches *w, enum pawl_event_type type, struct bytes path, int64_t zxid,
+                 struct event_item **out)
+{
+    struct watched_path *p = find(w, path);
+    bool climbs = type != PAWL_EVENT_CHILDREN_CHANGED;
+    size_t n = count_tables(p, concerned(type), NULL) + (climbs ? count_above(w, path) : 0);
+    struct event_item *e;
+
+    *out = NULL;
+    if (n == 0) {
+        return 0;
+    }
+    e = new_event(n, path);
+    if (e == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    e->type = type;
+    e->state = PAWL_STATE_CONNECTED;
+    e->zxid = zxid;
+    if (p != NULL) {
+        take(w, p, concerned(type), PERSISTENT | RECURSIVE, NULL, e);
+        drop_if_empty(w, p);
+    }
+    if (climbs) {
+        take_above(w, path, e);
+    }
+    *out = e;
+    return 0;
+}
+
+int watches_remove(struct watches *w, unsigned mask, struct bytes path,
+                   const struct event_target *target, struct event_item **out)
+{
+    struct watched_path *p = find(w, path);
+    size_t n = count_tables(p, mask, target);
+
+    *out = NULL;
+    if (n == 0) {
+        return PAWL_ERR_NO_WATCHER;
+    }
+    *out = new_event(n, path);
+    if (*out == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    (*out)->type = PAWL_EVENT_WATCH_REMOVED;
+    (*out)->state = PAWL_STATE_CONNECTED;
+    take(w, p, mask, 0, target, *out);
+    drop_if_empty(w, p);
+    return 0;
+}
+
+int watches_end(struct watches *w, enum pawl_state why, struct event_item **out)
+{
+    struct watched_path *p;
+
+    *out = NULL;
+    if (list_empty(&w->all)) {
+        return 0;
+    }
+    p = container_of(w->all.next, struct watched_path, all);
+    *out = new_event(count_tables(p, ALL, NULL), path_of(p));
+    if (*out == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    (*out)->type = PAWL_EVENT_SESSION;
+    (*out)->state = why;
+    take(w, p, ALL, 0, NULL, *out);
+    drop_if_empty(w, p);
+    return 0;
+}
+
+/* ---- setting them again ---- */
+
+struct batch {
+    struct strbuf lists[N_WATCH_TABLES];
+    int32_t counts[N_WATCH_TABLES];
+    size_t bytes;
+};
+
+/* Opcode 105 only when it is needed: servers before 3.6 do not know it. */
+static void flush_batch(struct batch *b, int64_t zxid, struct strbuf *out)
+{
+    bool persistent = b->counts[WATCH_PERSISTENT] > 0 || b->counts[WATCH_RECURSIVE] > 0;
+    struct request q = {.relative_zxid = zxid, .n_watch_lists = persistent ? 5 : 3};
+    int32_t type = persistent ? OP_SET_WATCHES2 : OP_SET_WATCHES;
+    size_t start = out->len;
+
+    if (b->bytes == 0) {
+        return;
+    }
+    for (int i = 0; i < q.n_watch_lists; i++) {
+        q.watches[i] = (struct string_list){b->counts[i], strbuf_bytes(&b->lists[i])};
+        out->failed = out->failed || b->lists[i].failed;
+    }
+    jute_write_int(out, 0);
+    jute_write_int(out, XID_SET_WATCHES);
+    jute_write_int(out, type);
+    request_write(out, op_find(type), &q);
+    jute_patch_int(out, start, (int32_t)(out->len - start - 4));
+    for (int i = 0; i < N_WATCH_TABLES; i++) {
+        strbuf_clear(&b->lists[i]);
+        b->counts[i] = 0;
+    }
+    b->bytes = 0;
+}
+
+void watches_encode(const struct watches *w, int64_t zxid, struct strbuf *out)
+{
+    struct batch b = {0};
+    struct list *item;
+
+    for (int i = 0; i < N_WATCH_TABLES; i++) {
+        strbuf_init(&b.lists[i], STRBUF_NO_LIMIT);
+    }
+    list_for_each (item, &w->all) {
+        const struct watched_path *p = container_of(item, struct watched_path, all);
+
+        for (int i = 0; i < N_WATCH_TABLES; i++) {
+            if (!list_empty(&p->tables[i])) {
+                jute_write_buffer(&b.lists[i], path_of(p));
+                b.counts[i]++;
+                b.bytes += p->len;
+            }
+        }
+        if (b.bytes >= BATCH_BYTES) {
+            flush_batch(&b, zxid, out);
+        }
+    }
+    flush_batch(&b, zxid, out);
+    for (int i = 0; i < N_WATCH_TABLES; i++) {
+        strbuf_fini(&b.lists[i]);
+    }
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* watches.h - who watches which path, by the server's names.
+ *
+ * One-shot watchers leave when they are told; persistent ones stay. When a session ends all are
+ * told so and go. */
+#ifndef PAWL_CLIENT_WATCHES_H
+#define PAWL_CLIENT_WATCHES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/strbuf.h"
+#include "client/item.h"
+
+/* In the order of setWatches2. */
+enum watch_table {
+    WATCH_DATA,
+    WATCH_EXIST,
+    WATCH_CHILD,
+    WATCH_PERSISTENT,
+    WATCH_RECURSIVE,
+    N_WATCH_TABLES,
+    WATCH_NONE = N_WATCH_TABLES,
+};
+
+struct watches {
+    struct map paths;
+    struct list all; /* the same, in the order in which they came */
+    size_t n_watchers;
+};
+
+/* NO_MEMORY or 0. */
+int watches_init(struct watches *w);
+void watches_fini(struct watches *w);
+
+/* 0, also when that one is there already, or NO_MEMORY. */
+int watches_add(struct watches *w, enum watch_table table, struct bytes path,
+                const struct event_target *target);
+
+/* Whether `mask` (bits of tables) at `path` has any watcher, or the given one. */
+bool watches_has(const struct watches *w, unsigned mask, struct bytes path,
+                 const struct event_target *target);
+
+/* How many watchers in the tables of `mask` are left at `path` beside `target`. */
+size_t watches_others(const struct watches *w, unsigned mask, struct bytes path,
+                      const struct event_target *target);
+
+/* Takes those out whom the event concerns. `*out` stays NULL when it concerns nobody. */
+int watches_fire(struct watches *w, enum pawl_event_type type, struct bytes path, int64_t zxid,
+                 struct event_item **out);
+
+/* Takes out the given watcher, or all (`target` NULL), of the tables in `mask`. */
+int watches_remove(struct watches *w, unsigned mask, struct bytes path,
+                   const struct event_target *target, struct event_item **out);
+
+/* Takes out everything at one path and tells why; NULL in `*out` when nothing is left. */
+int watches_end(struct watches *w, enum pawl_state why, struct event_item **out);
+
+/* Appends the setWatches and setWatches2 requests, with headers and frame lengths, each of about
+ * 128 KiB of paths. */
+void watches_encode(const struct watches *w, int64_t zxid, struct strbuf *out);
+
+#endif

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An Apache ZooKeeper ensemble on loopback: start it, find its leader, kill and pause its members.
+
+    with Ensemble(config={"maxSessionTimeout": "8000"}) as e:
+        talk_to(e.connect_string)
+        e.leader().kill9()
+        e.wait_leader()
+
+Members are `servers.ApacheServer`s with a number, so everything said there about folders, logs and
+restarts holds here; a member that is started again keeps its ports and its folder. Run as a program
+it starts an ensemble and obeys lines like `kill leader` on its standard input, to play with.
+"""
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+import servers
+
+ELECTION_SECONDS = 40
+WORD_SECONDS = 1.0  # a paused member accepts connections and stays silent
+
+# Small delays: tests kill leaders often, and wait for the next one every time.
+BASE_CONFIG = {
+    "tickTime": "200",
+    "initLimit": "50",
+    "syncLimit": "15",
+    "minSessionTimeout": "400",
+    "maxSessionTimeout": "60000",
+    "cnxTimeout": "1000",
+    "fsync.warningthresholdms": "10000",
+}
+# C1 only, little heap and few threads: three of them share a small machine with everything else.
+JAVA_OPTS = ("-Xms32m", "-Xmx128m", "-Xss256k", "-XX:CICompilerCount=1")
+
+
+class Member(servers.ApacheServer):
+    """One member; `number` is its myid."""
+
+    def __init__(self, number, folder, config, keep, java_opts):
+        super().__init__(dir=os.path.join(folder, str(number)), config=config, keep=keep,
+                         java_opts=java_opts)
+        self.number = number
+        self.paused = False
+        self.ports = (servers.free_port(), servers.free_port())
+        self.port = self.fixed_port = servers.free_port()
+        with open(os.path.join(self.data_dir, "myid"), "w") as f:
+            f.write("%d\n" % number)
+
+    def entry(self):
+        """The value of its line `server.N` in everybody's zoo.cfg."""
+        return "127.0.0.1:%d:%d" % self.ports
+
+    def srvr(self):
+        """What it says of itself, {'Mode': 'leader', 'Zxid': '0x1...'}; {} when it does not serve."""
+        if not self.running() or self.paused:
+            return {}
+        try:
+            text = servers.four_letter_word(self.port, "srvr", timeout=WORD_SECONDS)
+        except OSError:
+            return {}
+        return dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+
+    def mode(self):
+        return self.srvr().get("Mode", "")
+
+    def pause(self):
+        """SIGSTOP: its sockets stay open and silent."""
+        self.process.send_signal(signal.SIGSTOP)
+        self.paused = True
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.paused = False
+
+    def kill9(self):
+        super().kill9()
+        self.paused = False
+
+    def stop(self, timeout=servers.STOP_SECONDS):
+        if self.paused:
+            self.resume()
+        return super().stop(timeout)
+
+
+class Ensemble:
+    """`config` goes into every zoo.cfg, on top of BASE_CONFIG above."""
+
+    def __init__(self, size=3, config=None, java_opts=JAVA_OPTS, keep=False):
+        self.dir = tempfile.mkdtemp(prefix="zk-ensemble-")
+        self.keep = keep
+        settings = dict(BASE_CONFIG, **(config or {}))
+        self.members = [Member(n, self.dir, settings, keep, java_opts) for n in range(1, size + 1)]
+        self.tell_each_other()
+
+    def tell_each_other(self):
+        for m in self.members:
+            for other in self.members:
+                m.config["server.%d" % other.number] = other.entry()
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def start(self):
+        """Returns when all members serve. Ports that were taken meanwhile are replaced once."""
+        for attempt in range(2):
+            for m in self.members:
+                m.start(wait=False)
+            try:
+                self.wait_all()
+                return self
+            except RuntimeError:
+                if attempt == 1 or not self.renew_ports():
+                    raise
+
+    def renew_ports(self):
+        """New ports for members whose own were taken; False if that was nobody's trouble."""
+        taken = [m for m in self.members if "already in use" in m.log_text()]
+        for m in self.members:
+            m.kill9()
+        for m in taken:
+            m.ports = (servers.free_port(), servers.free_port())
+            m.port = m.fixed_port = servers.free_port()
+        self.tell_each_other()
+        return bool(taken)
+
+    def wait_for(self, condition, what, timeout=ELECTION_SECONDS):
+        deadline = time.monotonic() + timeout
+        while True:
+            result = condition()
+            if result:
+                return result
+            if time.monotonic() > deadline:
+                raise RuntimeError("the ensemble waited %d s for %s; logs in %s"
+                                   % (timeout, what, self.dir))
+            time.sleep(0.05)  # polling other processes: there is nothing to wait on
+
+    def wait_all(self):
+        """Until every member that is neither dead nor paused serves, one of them as the leader."""
+        def settled():
+            dead = [m.number for m in self.members if m.process and not m.running()]
+            if len(dead) > (len(self.members) - 1) // 2:
+                raise RuntimeError("members %s have died; logs in %s" % (dead, self.dir))
+            modes = [m.mode() for m in self.alive()]
+            return "leader" in modes and all(modes)
+        self.wait_for(settled, "all members")
+
+    def wait_leader(self):
+        return self.wait_for(self.leader, "a leader")
+
+    def start_missing(self):
+        """Starts the dead, wakes the paused, waits until all serve."""
+        for m in self.members:
+            if not m.running():
+                m.start(wait=False)
+            elif m.paused:
+                m.resume()
+        self.wait_all()
+
+    def close(self):
+        for m in self.members:
+            m.close()
+        if not self.keep:
+            shutil.rmtree(self.dir, ignore_errors=True)
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *exc):
+        self.close()
+
+    # -- who is who ----------------------------------------------------------------------------
+
+    @property
+    def connect_string(self):
+        return ",".join(m.address for m in self.members)
+
+    def alive(self):
+        return [m for m in self.members if m.running() and not m.paused]
+
+    def leader(self):
+        """The member that leads now, or None."""
+        return next((m for m in self.alive() if m.mode() == "leader"), None)
+
+    def followers(self):
+        return [m for m in self.alive() if m.mode() == "follower"]
+
+    def by_address(self, address):
+        return next(m for m in self.members if m.address == address)
+
+    # -- orders, as words ----------------------------------------------------------------------
+
+    def pick(self, who):
+        """Members by 'leader', 'follower' (one), 'followers', 'all', a number or an address."""
+        if who == "leader":
+            return [self.wait_leader()]
+        if who == "follower":
+            self.wait_leader()
+            return self.followers()[:1]
+        if who == "followers":
+            self.wait_leader()
+            return self.followers()
+        if who == "all":
+            return list(self.members)
+        if ":" in who:
+            return [self.by_address(who)]
+        return [self.members[int(who) - 1]]
+
+    def obey(self, line):
+        """'kill leader', 'pause followers', 'start all', 'wait leader', 'who leader'; what there is
+        to say about it, mostly the addresses of those concerned."""
+        verb, who = line.split()
+        if verb == "start":
+            self.start_missing()
+            return "started"
+        if verb == "wait":
+            return self.wait_leader().address
+        picked = self.pick(who)
+        for m in picked:
+            if verb == "kill":
+                m.kill9()
+            elif verb == "pause":
+                m.pause()
+            elif verb == "resume":
+                m.resume()
+            elif verb == "restart":
+                m.kill9()
+                m.start(wait=False)
+            elif verb != "who":
+                raise ValueError("unknown order: " + line)
+        return ",".join(m.address for m in picked)
+
+
+def main():
+    with Ensemble() as e:
+        print(e.connect_string, flush=True)
+        for line in sys.stdin:
+            print(e.obey(line.strip()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
