@@ -29,6 +29,17 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/pawl-config-version.cmake
 install(FILES ${CMAKE_BINARY_DIR}/pawl-config.cmake ${CMAKE_BINARY_DIR}/pawl-config-version.cmake
         DESTINATION ${PAWL_CMAKE_FOLDER})
 
+# Manual pages of the library, made from its headers: build/man3
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/pawl/*.h)
+add_custom_command(
+  OUTPUT ${CMAKE_BINARY_DIR}/man3/pawl.3
+  COMMAND ${CMAKE_SOURCE_DIR}/docs/man3.sh ${CMAKE_BINARY_DIR}/man3
+  DEPENDS ${headers} ${CMAKE_SOURCE_DIR}/docs/man3.sh ${CMAKE_SOURCE_DIR}/docs/man3.awk
+  VERBATIM COMMENT "Making manual pages")
+add_custom_target(manual ALL DEPENDS ${CMAKE_BINARY_DIR}/man3/pawl.3)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/man3/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3
+        FILES_MATCHING PATTERN "*.3")
+
 file(GLOB man8 CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.8)
 file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.md)
 install(FILES ${man8} DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)

@@ -19,6 +19,8 @@ libsnappy-dev       snappy snapshots
 test="
 libcmocka-dev       unit tests
 g++                 the public headers are C++ too
+libevent-dev        the adapter for its loops and an example of it
+mandoc              the manual pages are checked
 clang-format        the layout is tested
 python3             tests with real processes
 python3-pytest      runs the suite of kazoo

@@ -12,6 +12,7 @@ enum {
     CHUNK_USUAL = 64 * 1024,
     PAUSE_FIRST_MS = 20,
     PAUSE_MOST_MS = 1000,
+    PAUSE_MOST_UNIX_MS = 100, /* on this machine: the next host of local:DIR comes soon */
     PING_MOST_MS = 10000,
     PROBE_FIRST_MS = 100,
     PROBE_MOST_MS = 60000,
@@ -184,6 +185,9 @@ static int64_t pause_before_next(struct core *c)
 
     if (c->n_failures == 0) {
         return 0;
+    }
+    if (c->hosts.items[0].port == 0) {
+        most = PAUSE_MOST_UNIX_MS;
     }
     pause = pause > most ? most : pause;
     return pause / 2 + (int64_t)prng_below(&c->random, (uint64_t)(pause / 2 + 1));
@@ -385,6 +389,9 @@ static void take_frame(struct core *c, int64_t now_ms, struct bytes frame, bool 
     }
     if (rc != 0) {
         drop_link(c, now_ms, "an answer that fits no request");
+    } else if (h.xid == XID_AUTH && h.err != 0) {
+        /* The server is about to close it: what is sent from here on would be lost. */
+        drop_link(c, now_ms, "the server refused our credentials");
     }
 }
 

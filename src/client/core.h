@@ -50,7 +50,7 @@ struct call {
     int32_t xid;
     uint8_t place;
     bool abandoned;      /* nobody waits any more: the core frees it when its answer has come */
-    uint8_t watch_table; /* WATCH_NONE, or where to register `target` */
+    uint8_t watch_table; /* WATCHER_NONE, or where to register `target` */
     uint8_t unwatch_mask;
     bool unwatch_all, unwatch_local;
     struct event_target target;

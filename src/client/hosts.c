@@ -56,6 +56,31 @@ static int add(struct hosts *h, const char *name, size_t len, int port)
     return 0;
 }
 
+static bool is_v6_text(const char *s, size_t len)
+{
+    size_t zone = 0;
+
+    while (zone < len && s[zone] != '%') {
+        zone++;
+    }
+    for (size_t i = 0; i < zone; i++) {
+        if (strchr("0123456789abcdefABCDEF:.", s[i]) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool has_space(const char *s, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if ((unsigned char)s[i] <= ' ') {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* "host", "host:port", "[v6]", "[v6]:port"; a bare IPv6 address has more than one colon. */
 static int add_text(struct hosts *h, const char *s, size_t len)
 {
@@ -67,6 +92,9 @@ static int add_text(struct hosts *h, const char *s, size_t len)
     }
     while (len > 0 && s[len - 1] == ' ') {
         len--;
+    }
+    if (has_space(s, len)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
     }
     if (len > 0 && *s == '[') {
         const char *end = memchr(s, ']', len);
@@ -84,8 +112,11 @@ static int add_text(struct hosts *h, const char *s, size_t len)
                    parse_port(end + 2, (size_t)(s + len - end) - 2));
     }
     colon = memchr(s, ':', len);
-    if (colon == NULL || memchr(colon + 1, ':', (size_t)(s + len - colon) - 1) != NULL) {
+    if (colon == NULL) {
         return add(h, s, len, HOSTS_DEFAULT_PORT);
+    }
+    if (memchr(colon + 1, ':', (size_t)(s + len - colon) - 1) != NULL) {
+        return add(h, s, is_v6_text(s, len) ? len : 0, HOSTS_DEFAULT_PORT);
     }
     return add(h, s, (size_t)(colon - s), parse_port(colon + 1, (size_t)(s + len - colon) - 1));
 }

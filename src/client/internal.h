@@ -191,6 +191,9 @@ struct pawl_reply *reply_error(int err, enum pawl_outcome outcome);
  * time, and then the call is not ours any more. Lock held. */
 void waiter_init(struct waiter *w);
 void waiter_fini(struct waiter *w);
+
+/* Before submitting: if nobody else reads, he who is going to wait will. */
+void waiter_claim(struct engine *e, struct waiter *w);
 bool waiter_wait(struct engine *e, struct waiter *w, int64_t deadline_ms); /* 0: for ever */
 
 /* Returns when every callback that was due before has run; at once on the thread that runs them. */

@@ -35,6 +35,16 @@ static void wake_by_lookup(void *engine)
 
 /* ---- what epoll watches ---- */
 
+/* Whether the server owes us anything. If not, the I/O thread need not look out for bytes (for the
+ * end of the link it always does), and a blocking call saves two calls of epoll_ctl(). */
+static bool expects_bytes(const struct engine *e)
+{
+    const struct core *c = e->core;
+
+    return c->link != LINK_READY || c->n_calls > 0 || c->watches.n_watchers > 0 ||
+           c->ping_sent_ms != 0 || c->n_pre_auths > 0;
+}
+
 void engine_arm(struct engine *e)
 {
     struct epoll_event ev = {.data.fd = e->fd};
@@ -45,8 +55,8 @@ void engine_arm(struct engine *e)
     if (e->dialing) {
         ev.events = EPOLLOUT;
     } else {
-        ev.events = (e->driver == NULL ? (uint32_t)EPOLLIN : 0) |
-                    (e->write_blocked ? (uint32_t)EPOLLOUT : 0);
+        ev.events = (uint32_t)EPOLLRDHUP | (e->write_blocked ? (uint32_t)EPOLLOUT : 0) |
+                    (e->driver == NULL && expects_bytes(e) ? (uint32_t)EPOLLIN : 0);
     }
     if (ev.events != e->armed) {
         epoll_ctl(e->epoll_fd, EPOLL_CTL_MOD, e->fd, &ev);
@@ -349,6 +359,15 @@ static bool carry_out(struct engine *e, int64_t now_ms)
     return any;
 }
 
+static int64_t next_ms(const struct engine *e)
+{
+    int64_t t = core_next_ms(e->core), p = plan_next_ms(e);
+
+    t = p < t ? p : t;
+    return e->dialing && e->dial_limit_ms < t ? e->dial_limit_ms : t;
+}
+
+/* Whoever settles may have given the I/O thread something to do sooner than it knows. */
 void engine_settle(struct engine *e, int64_t now_ms)
 {
     do {
@@ -359,28 +378,27 @@ void engine_settle(struct engine *e, int64_t now_ms)
     } while (e->core->want_drop || e->core->want_link || !list_empty(&e->core->items) ||
              (e->fd >= 0 && !e->dialing && !e->write_blocked && core_output(e->core).len > 0));
     engine_arm(e);
+    if (e->io_asleep && next_ms(e) < e->sleep_until_ms) {
+        engine_wake(e);
+    }
 }
 
+/* With nothing else under way it is sent at once. Otherwise the I/O thread is told to, once for
+ * many; and also when it sleeps longer than the new call's deadline allows. */
 void engine_submitted(struct engine *e)
 {
-    if (e->core->n_calls <= 1 && e->core->link == LINK_READY && !e->write_blocked) {
+    bool at_once = e->core->n_calls <= 1 && e->core->link == LINK_READY && !e->write_blocked;
+
+    if (at_once) {
         engine_settle(e, engine_now_ms());
-    } else if (e->io_asleep &&
-               (e->core->link == LINK_READY || core_next_ms(e->core) < e->sleep_until_ms ||
-                plan_next_ms(e) < e->sleep_until_ms || !list_empty(&e->core->items))) {
+    }
+    if (!at_once && e->io_asleep &&
+        (e->core->link == LINK_READY || next_ms(e) < e->sleep_until_ms)) {
         engine_wake(e);
     }
 }
 
 /* ---- turns ---- */
-
-static int64_t next_ms(const struct engine *e)
-{
-    int64_t t = core_next_ms(e->core), p = plan_next_ms(e);
-
-    t = p < t ? p : t;
-    return e->dialing && e->dial_limit_ms < t ? e->dial_limit_ms : t;
-}
 
 int64_t engine_wait_ms(struct engine *e, int64_t now_ms)
 {
@@ -420,17 +438,20 @@ static void handle(struct engine *e, const struct epoll_event *ev, int64_t now_m
     if ((ev->events & EPOLLOUT) != 0) {
         e->write_blocked = false;
     }
-    if (e->driver == NULL && (ev->events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
+    if (e->driver == NULL && (ev->events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
         engine_read(e, now_ms);
     }
 }
 
 void engine_turn(struct engine *e, int64_t timeout_ms)
 {
+    const struct log_target *before = logging_used();
     struct epoll_event events[4];
     int64_t now = engine_now_ms(), wait;
     int n;
 
+    logging_use(&e->log_target);
+    e->io_asleep = false;
     tick(e, now);
     wait = engine_wait_ms(e, now);
     if (timeout_ms >= 0 && (wait < 0 || wait > timeout_ms)) {
@@ -440,12 +461,14 @@ void engine_turn(struct engine *e, int64_t timeout_ms)
     pthread_mutex_unlock(&e->lock);
     n = epoll_wait(e->epoll_fd, events, 4, wait > INT32_MAX ? INT32_MAX : (int)wait);
     pthread_mutex_lock(&e->lock);
-    e->io_asleep = e->mode == PAWL_DISPATCH_EXTERNAL;
+    e->io_asleep = false;
     now = engine_now_ms();
     for (int i = 0; i < n; i++) {
         handle(e, &events[i], now);
     }
     engine_settle(e, now);
+    e->io_asleep = e->mode == PAWL_DISPATCH_EXTERNAL;
+    logging_use(before);
 }
 
 void *io_thread_main(void *engine)

@@ -4,24 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/local_hosting.h"
 #include "pawl/error.h"
-
-static const struct local_hosting *hosting;
 
 struct local {
     void *host;
     char servers[];
 };
 
-void local_set_hosting(const struct local_hosting *h)
-{
-    hosting = h;
-}
-
 int local_open(const char *servers, struct local **out, const char **resolved)
 {
     static const char scheme[] = "local:";
-    const char *dir = servers + strlen(scheme);
+    const struct local_hosting *hosting = local_hosting_get();
+    const char *dir;
     struct local *l;
     int rc;
 
@@ -29,6 +24,7 @@ int local_open(const char *servers, struct local **out, const char **resolved)
     if (strncmp(servers, scheme, strlen(scheme)) != 0) {
         return 0;
     }
+    dir = servers + strlen(scheme);
     if (*dir == '\0') {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
@@ -53,7 +49,7 @@ void local_close(struct local *l)
 {
     if (l != NULL) {
         if (l->host != NULL) {
-            hosting->close(l->host);
+            local_hosting_get()->close(l->host);
         }
         free(l);
     }

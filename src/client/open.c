@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/assert.h"
 #include "client/internal.h"
 #include "client/local.h"
 #include "wire/path.h"
@@ -534,7 +533,9 @@ static void wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t dead
 static void shut(struct engine *e, int64_t deadline_ms)
 {
     bool in_callback = engine_is_dispatcher(e);
+    struct local *local = e->local;
 
+    e->local = NULL;
     core_shut(e->core, PAWL_ERR_CLOSING);
     plan_fail_all(e, PAWL_ERR_CLOSING);
     engine_settle(e, engine_now_ms());
@@ -550,6 +551,7 @@ static void shut(struct engine *e, int64_t deadline_ms)
     }
     pthread_mutex_unlock(&e->lock);
     engine_unref(e);
+    local_close(local);
 }
 
 /* In a forked child there is nobody to say goodbye to, and the lock may be held for ever: only the
@@ -564,7 +566,8 @@ static void close_in_child(struct pawl_client *c)
 
 void pawl_client_close_within(struct pawl_client *c, int timeout_ms)
 {
-    int64_t deadline = engine_now_ms() + (timeout_ms < 0 ? INT32_MAX : timeout_ms);
+    int64_t limit = timeout_ms < 0 ? INT32_MAX : timeout_ms;
+    int64_t deadline = engine_now_ms() + limit;
     struct engine *e;
 
     if (c == NULL) {
@@ -581,9 +584,12 @@ void pawl_client_close_within(struct pawl_client *c, int timeout_ms)
         return;
     }
     pthread_mutex_lock(&e->lock);
-    ASSERT(!e->closing);
+    if (e->closing) { /* closed twice, perhaps by a callback and its caller: once is enough */
+        pthread_mutex_unlock(&e->lock);
+        return;
+    }
     e->closing = true;
-    end_session(e, deadline);
+    end_session(e, deadline - limit / 4); /* the rest of the time is for the callbacks */
     shut(e, deadline);
 }
 

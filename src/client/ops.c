@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "base/assert.h"
 #include "client/internal.h"
 #include "os/clock.h"
 #include "wire/path.h"
@@ -52,7 +51,7 @@ static void fini(struct prepared *p)
     free(p->packed);
 }
 
-/* `tail` is what may stand behind a sequential name. */
+/* A sequential name may be empty: "/a/" becomes "/a/0000000000". */
 static bool is_good_path(const char *path, bool sequential)
 {
     struct bytes b;
@@ -98,7 +97,7 @@ static int put_raw_path(struct prepared *p, const char *path)
 }
 
 /* Where the answer registers it. */
-static int put_watch(struct prepared *p, const struct pawl_watch *watch, enum watch_table table,
+static int put_watch(struct prepared *p, const struct pawl_watch *watch, enum watcher_kind table,
                      uint32_t strip)
 {
     struct call *call = p->call;
@@ -216,6 +215,7 @@ static int submit_and_wait(struct engine *e, struct prepared *p, struct waiter *
     if (rc != 0) {
         return rc;
     }
+    waiter_claim(e, w);
     engine_settle(e, engine_now_ms());
     if (waiter_wait(e, w, deadline)) {
         return 0;
@@ -448,7 +448,7 @@ int pawl_create_async(struct pawl_client *c, const struct pawl_create *req, pawl
 static int prepare_read(struct pawl_client *c, int32_t op, const char *path,
                         const struct pawl_watch *watch, struct prepared *p)
 {
-    enum watch_table table = op == OP_GET_CHILDREN2 ? WATCH_CHILD : WATCH_DATA;
+    enum watcher_kind table = op == OP_GET_CHILDREN2 ? WATCHER_CHILD : WATCHER_DATA;
     int rc = begin(c, p, op);
 
     rc = rc != 0 ? rc : put_path(c, p, path);
@@ -790,10 +790,11 @@ static int prepare_watch(struct pawl_client *c, const char *path, enum pawl_watc
     }
     rc = rc != 0 ? rc : put_path(c, p, path);
     p->q.watch_type = (int32_t)mode;
-    return rc != 0 ? rc
-                   : put_watch(p, watch,
-                               mode == PAWL_WATCH_RECURSIVE ? WATCH_RECURSIVE : WATCH_PERSISTENT,
-                               (uint32_t)c->prefix_len);
+    return rc != 0
+               ? rc
+               : put_watch(p, watch,
+                           mode == PAWL_WATCH_RECURSIVE ? WATCHER_RECURSIVE : WATCHER_PERSISTENT,
+                           (uint32_t)c->prefix_len);
 }
 
 int pawl_watch(struct pawl_client *c, const char *path, enum pawl_watch_mode mode,
@@ -816,13 +817,13 @@ int pawl_watch_async(struct pawl_client *c, const char *path, enum pawl_watch_mo
 
 static unsigned tables_of(int kind)
 {
-    unsigned any = (1u << N_WATCH_TABLES) - 1;
+    unsigned any = (1u << N_WATCHER_KINDS) - 1;
 
     switch (kind & ~PAWL_WATCHES_LOCAL) {
     case PAWL_WATCHES_CHILDREN:
-        return 1u << WATCH_CHILD;
+        return 1u << WATCHER_CHILD;
     case PAWL_WATCHES_DATA:
-        return 1u << WATCH_DATA | 1u << WATCH_EXIST;
+        return 1u << WATCHER_DATA | 1u << WATCHER_EXIST;
     case PAWL_WATCHES_ANY:
         return any;
     default:
@@ -849,8 +850,9 @@ static int prepare_unwatch(struct pawl_client *c, const char *path, int kind,
     if (rc == 0 && tables_of(kind) == 0) {
         rc = PAWL_ERR_BAD_ARGUMENTS;
     }
-    rc = rc != 0 ? rc
-                 : put_watch(p, watch == NULL ? &any : watch, WATCH_NONE, (uint32_t)c->prefix_len);
+    rc = rc != 0
+             ? rc
+             : put_watch(p, watch == NULL ? &any : watch, WATCHER_NONE, (uint32_t)c->prefix_len);
     if (rc != 0) {
         return rc;
     }
@@ -907,7 +909,7 @@ static int prepare_config(struct pawl_client *c, const struct pawl_watch *watch,
     int rc = begin(c, p, OP_GET_DATA);
 
     rc = rc != 0 ? rc : put_raw_path(p, "/zookeeper/config");
-    return rc != 0 ? rc : put_watch(p, watch, WATCH_DATA, 0);
+    return rc != 0 ? rc : put_watch(p, watch, WATCHER_DATA, 0);
 }
 
 int pawl_config(struct pawl_client *c, const struct pawl_watch *watch, struct pawl_reply **out)

@@ -19,7 +19,7 @@ struct call *call_new(int32_t op)
         list_init(&call->item.link);
         call->item.kind = ITEM_CALL;
         call->op = op;
-        call->watch_table = WATCH_NONE;
+        call->watch_table = WATCHER_NONE;
     }
     return call;
 }
@@ -347,13 +347,13 @@ void calls_expire(struct core *c, int64_t now_ms)
 
 static int register_watch(struct core *c, const struct call *call)
 {
-    enum watch_table table = (enum watch_table)call->watch_table;
+    enum watcher_kind table = (enum watcher_kind)call->watch_table;
 
-    if (table == WATCH_NONE) {
+    if (table == WATCHER_NONE) {
         return 0;
     }
     if (call->op == OP_EXISTS && call->err == PAWL_ERR_NO_NODE) {
-        table = WATCH_EXIST;
+        table = WATCHER_EXIST;
     } else if (call->err != 0) {
         return 0;
     }

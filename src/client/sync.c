@@ -69,10 +69,17 @@ static void drive(struct engine *e, struct waiter *w, int64_t deadline_ms)
 
     e->driver = w;
     engine_arm(e);
-    while (!w->done && e->link_number == link && left_ms(deadline_ms) > 0) {
-        ssize_t n = receive(e, w, left_ms(deadline_ms), data, sizeof(data));
-        int error = errno;
-        int64_t now = engine_now_ms();
+    while (!w->done && e->link_number == link) {
+        int64_t left = left_ms(deadline_ms), now;
+        ssize_t n;
+        int error;
+
+        if (left <= 0) {
+            break;
+        }
+        n = receive(e, w, left, data, sizeof(data));
+        error = errno;
+        now = engine_now_ms();
 
         if (e->link_number != link) {
             break;
@@ -116,6 +123,13 @@ static bool can_drive(const struct engine *e, const struct waiter *w)
            e->core->link == LINK_READY;
 }
 
+void waiter_claim(struct engine *e, struct waiter *w)
+{
+    if (e->mode != PAWL_DISPATCH_EXTERNAL && e->driver == NULL && can_drive(e, w)) {
+        e->driver = w;
+    }
+}
+
 static void sleep_until(struct engine *e, struct waiter *w, int64_t deadline_ms)
 {
     struct timespec t = {.tv_sec = deadline_ms / 1000, .tv_nsec = deadline_ms % 1000 * 1000000};
@@ -129,8 +143,11 @@ static void sleep_until(struct engine *e, struct waiter *w, int64_t deadline_ms)
 
 bool waiter_wait(struct engine *e, struct waiter *w, int64_t deadline_ms)
 {
+    const struct log_target *before = logging_used();
+
+    logging_use(&e->log_target);
     list_push_back(&e->waiters, &w->link);
-    while (!w->done && left_ms(deadline_ms) > 0) {
+    for (bool first = true; !w->done && (first || left_ms(deadline_ms) > 0); first = false) {
         if (e->mode == PAWL_DISPATCH_EXTERNAL) {
             engine_turn(e, left_ms(deadline_ms));
         } else if (can_drive(e, w)) {
@@ -145,6 +162,7 @@ bool waiter_wait(struct engine *e, struct waiter *w, int64_t deadline_ms)
     }
     list_remove(&w->link);
     pass_on(e, w);
+    logging_use(before);
     return w->done;
 }
 

@@ -19,7 +19,7 @@ struct watcher {
 struct watched_path {
     struct map_entry entry;
     struct list all;
-    struct list tables[N_WATCH_TABLES];
+    struct list tables[N_WATCHER_KINDS];
     size_t len;
     uint8_t path[];
 };
@@ -71,7 +71,7 @@ static struct watched_path *find_or_add(struct watches *w, struct bytes path)
     }
     p->len = path.len;
     memcpy(p->path, path.data, path.len);
-    for (int i = 0; i < N_WATCH_TABLES; i++) {
+    for (int i = 0; i < N_WATCHER_KINDS; i++) {
         list_init(&p->tables[i]);
     }
     list_push_back(&w->all, &p->all);
@@ -81,7 +81,7 @@ static struct watched_path *find_or_add(struct watches *w, struct bytes path)
 
 static void drop_if_empty(struct watches *w, struct watched_path *p)
 {
-    for (int i = 0; i < N_WATCH_TABLES; i++) {
+    for (int i = 0; i < N_WATCHER_KINDS; i++) {
         if (!list_empty(&p->tables[i])) {
             return;
         }
@@ -98,7 +98,7 @@ void watches_fini(struct watches *w)
     while (w->paths.buckets != NULL && (item = list_pop_front(&w->all)) != NULL) {
         struct watched_path *p = container_of(item, struct watched_path, all);
 
-        for (int i = 0; i < N_WATCH_TABLES; i++) {
+        for (int i = 0; i < N_WATCHER_KINDS; i++) {
             while ((link = list_pop_front(&p->tables[i])) != NULL) {
                 free(container_of(link, struct watcher, link));
             }
@@ -128,7 +128,7 @@ static struct watcher *find_watcher(const struct list *table, const struct event
     return NULL;
 }
 
-int watches_add(struct watches *w, enum watch_table table, struct bytes path,
+int watches_add(struct watches *w, enum watcher_kind table, struct bytes path,
                 const struct event_target *target)
 {
     struct watched_path *p = find_or_add(w, path);
@@ -156,7 +156,7 @@ bool watches_has(const struct watches *w, unsigned mask, struct bytes path,
 {
     const struct watched_path *p = find(w, path);
 
-    for (int i = 0; p != NULL && i < N_WATCH_TABLES; i++) {
+    for (int i = 0; p != NULL && i < N_WATCHER_KINDS; i++) {
         if ((mask & 1u << i) != 0 && find_watcher(&p->tables[i], target) != NULL) {
             return true;
         }
@@ -171,7 +171,7 @@ size_t watches_others(const struct watches *w, unsigned mask, struct bytes path,
     struct list *item;
     size_t n = 0;
 
-    for (int i = 0; p != NULL && i < N_WATCH_TABLES; i++) {
+    for (int i = 0; p != NULL && i < N_WATCHER_KINDS; i++) {
         if ((mask & 1u << i) == 0) {
             continue;
         }
@@ -200,7 +200,7 @@ static size_t count_tables(const struct watched_path *p, unsigned mask,
 {
     size_t n = 0;
 
-    for (int i = 0; p != NULL && i < N_WATCH_TABLES; i++) {
+    for (int i = 0; p != NULL && i < N_WATCHER_KINDS; i++) {
         n += (mask & 1u << i) != 0 ? count(&p->tables[i], target) : 0;
     }
     return n;
@@ -237,7 +237,7 @@ static void take(struct watches *w, struct watched_path *p, unsigned mask, unsig
 {
     struct list *item, *next;
 
-    for (int i = 0; i < N_WATCH_TABLES; i++) {
+    for (int i = 0; i < N_WATCHER_KINDS; i++) {
         if ((mask & 1u << i) == 0) {
             continue;
         }
@@ -259,12 +259,12 @@ static void take(struct watches *w, struct watched_path *p, unsigned mask, unsig
 }
 
 enum {
-    DATA = 1 << WATCH_DATA,
-    EXIST = 1 << WATCH_EXIST,
-    CHILD = 1 << WATCH_CHILD,
-    PERSISTENT = 1 << WATCH_PERSISTENT,
-    RECURSIVE = 1 << WATCH_RECURSIVE,
-    ALL = (1 << N_WATCH_TABLES) - 1,
+    DATA = 1 << WATCHER_DATA,
+    EXIST = 1 << WATCHER_EXIST,
+    CHILD = 1 << WATCHER_CHILD,
+    PERSISTENT = 1 << WATCHER_PERSISTENT,
+    RECURSIVE = 1 << WATCHER_RECURSIVE,
+    ALL = (1 << N_WATCHER_KINDS) - 1,
 };
 
 /* Whom an event at a path concerns there. */
@@ -381,15 +381,15 @@ int watches_end(struct watches *w, enum pawl_state why, struct event_item **out)
 /* ---- setting them again ---- */
 
 struct batch {
-    struct strbuf lists[N_WATCH_TABLES];
-    int32_t counts[N_WATCH_TABLES];
+    struct strbuf lists[N_WATCHER_KINDS];
+    int32_t counts[N_WATCHER_KINDS];
     size_t bytes;
 };
 
 /* Opcode 105 only when it is needed: servers before 3.6 do not know it. */
 static void flush_batch(struct batch *b, int64_t zxid, struct strbuf *out)
 {
-    bool persistent = b->counts[WATCH_PERSISTENT] > 0 || b->counts[WATCH_RECURSIVE] > 0;
+    bool persistent = b->counts[WATCHER_PERSISTENT] > 0 || b->counts[WATCHER_RECURSIVE] > 0;
     struct request q = {.relative_zxid = zxid, .n_watch_lists = persistent ? 5 : 3};
     int32_t type = persistent ? OP_SET_WATCHES2 : OP_SET_WATCHES;
     size_t start = out->len;
@@ -406,7 +406,7 @@ static void flush_batch(struct batch *b, int64_t zxid, struct strbuf *out)
     jute_write_int(out, type);
     request_write(out, op_find(type), &q);
     jute_patch_int(out, start, (int32_t)(out->len - start - 4));
-    for (int i = 0; i < N_WATCH_TABLES; i++) {
+    for (int i = 0; i < N_WATCHER_KINDS; i++) {
         strbuf_clear(&b->lists[i]);
         b->counts[i] = 0;
     }
@@ -418,13 +418,13 @@ void watches_encode(const struct watches *w, int64_t zxid, struct strbuf *out)
     struct batch b = {0};
     struct list *item;
 
-    for (int i = 0; i < N_WATCH_TABLES; i++) {
+    for (int i = 0; i < N_WATCHER_KINDS; i++) {
         strbuf_init(&b.lists[i], STRBUF_NO_LIMIT);
     }
     list_for_each (item, &w->all) {
         const struct watched_path *p = container_of(item, struct watched_path, all);
 
-        for (int i = 0; i < N_WATCH_TABLES; i++) {
+        for (int i = 0; i < N_WATCHER_KINDS; i++) {
             if (!list_empty(&p->tables[i])) {
                 jute_write_buffer(&b.lists[i], path_of(p));
                 b.counts[i]++;
@@ -436,7 +436,7 @@ void watches_encode(const struct watches *w, int64_t zxid, struct strbuf *out)
         }
     }
     flush_batch(&b, zxid, out);
-    for (int i = 0; i < N_WATCH_TABLES; i++) {
+    for (int i = 0; i < N_WATCHER_KINDS; i++) {
         strbuf_fini(&b.lists[i]);
     }
 }

@@ -16,14 +16,14 @@
 #include "client/item.h"
 
 /* In the order of setWatches2. */
-enum watch_table {
-    WATCH_DATA,
-    WATCH_EXIST,
-    WATCH_CHILD,
-    WATCH_PERSISTENT,
-    WATCH_RECURSIVE,
-    N_WATCH_TABLES,
-    WATCH_NONE = N_WATCH_TABLES,
+enum watcher_kind {
+    WATCHER_DATA,
+    WATCHER_EXIST,
+    WATCHER_CHILD,
+    WATCHER_PERSISTENT,
+    WATCHER_RECURSIVE,
+    N_WATCHER_KINDS,
+    WATCHER_NONE = N_WATCHER_KINDS,
 };
 
 struct watches {
@@ -37,7 +37,7 @@ int watches_init(struct watches *w);
 void watches_fini(struct watches *w);
 
 /* 0, also when that one is there already, or NO_MEMORY. */
-int watches_add(struct watches *w, enum watch_table table, struct bytes path,
+int watches_add(struct watches *w, enum watcher_kind table, struct bytes path,
                 const struct event_target *target);
 
 /* Whether `mask` (bits of tables) at `path` has any watcher, or the given one. */

@@ -30,6 +30,7 @@ static void park_frame(struct server *s, struct connection *c, struct bytes fram
 {
     jute_write_buffer(&c->parked, frame);
     jute_write_long(&c->parked, s->now_us);
+    ASSERT(!c->parked.failed);
     c->n_parked++;
     s->n_outstanding++;
 }
@@ -419,11 +420,13 @@ void pipeline_receive(struct server *s, struct connection *c, struct bytes bytes
     }
     if (c->in.len > 0) {
         strbuf_append_bytes(&c->in, bytes);
+        ASSERT(!c->in.failed);
         consume_buffered(s, c);
         return;
     }
     taken = consume(s, c, bytes);
     strbuf_append(&c->in, bytes.data + taken, bytes.len - taken);
+    ASSERT(!c->in.failed);
 }
 
 void pipeline_resume(struct server *s, struct connection *c)

@@ -150,8 +150,10 @@ void connection_close_after_flush(struct server *s, struct connection *c)
 struct connection *server_next_touched(struct server *s)
 {
     struct list *item = list_pop_front(&s->touched);
+    struct connection *c = item == NULL ? NULL : container_of(item, struct connection, touched);
 
-    return item == NULL ? NULL : container_of(item, struct connection, touched);
+    ASSERT(c == NULL || !c->out.failed); /* out of memory: somebody would wait for ever */
+    return c;
 }
 
 struct connection *server_connect(struct server *s, const struct peer *peer)

@@ -11,6 +11,7 @@
 #include <getopt.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -20,7 +21,13 @@
 
 #include "util.h"
 
-enum { NODES = 1000, PATH_MAX_BYTES = 32, THREADS_MAX = 64, WARM_UP_CYCLES = 50 };
+enum {
+    NODES = 1000,
+    PATH_MAX_BYTES = 32,
+    THREADS_MAX = 64,
+    WARM_UP_CYCLES = 50,
+    SETTLE_NS = 1000000000
+};
 
 struct options {
     const char *mode;
@@ -75,6 +82,21 @@ static struct memory memory_now(void)
     m.heap_bytes = (long)(heap.uordblks + heap.hblkhd);
     m.descriptors = count_entries("/proc/self/fd");
     m.threads = count_entries("/proc/self/task");
+    return m;
+}
+
+/* The same once the threads of closed handles have ended, which may take a moment longer than the
+ * close itself. */
+static struct memory memory_settled(const struct memory *before)
+{
+    uint64_t limit_ns = clock_ns() + SETTLE_NS;
+    struct memory m = memory_now();
+
+    while ((m.threads > before->threads || m.descriptors > before->descriptors) &&
+           clock_ns() < limit_ns) {
+        sched_yield();
+        m = memory_now();
+    }
     return m;
 }
 
@@ -345,7 +367,7 @@ static void run_cycles(const struct options *o)
     began_ns = clock_ns();
     cycle(o, o->count);
     printf(" us_per_cycle=%.1f", (double)(clock_ns() - began_ns) / 1e3 / (double)o->count);
-    after = memory_now();
+    after = memory_settled(&before);
     print_growth(&before, &after);
 }
 

@@ -46,6 +46,7 @@ static void check(int rc, const char *what)
 struct client *client_open(const char *servers)
 {
     struct client *c = must_calloc(1, sizeof(*c));
+    struct timespec limit;
 
     zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
     pthread_mutex_init(&c->lock, NULL);
@@ -54,9 +55,13 @@ struct client *client_open(const char *servers)
     if (c->handle == NULL) {
         die("zookeeper_init failed");
     }
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += CLIENT_TIMEOUT_MS / 1000;
     pthread_mutex_lock(&c->lock);
     while (!c->connected) {
-        pthread_cond_wait(&c->changed, &c->lock);
+        if (pthread_cond_timedwait(&c->changed, &c->lock, &limit) != 0) {
+            die("no session (maxClientCnxns?)");
+        }
     }
     pthread_mutex_unlock(&c->lock);
     return c;

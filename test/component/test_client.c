@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client against a real server: in this process, or, with PAWL_TEST_SERVER=HOST:PORT in the
- * environment, any other. Everything lives below a node of its own. */
+/* The client against a real server: every operation, callbacks, watches, trouble, other faces. */
 #define _GNU_SOURCE
-#include <pawl/pawl.h>
-
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -13,91 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/tcp_proxy.h"
+#include "lib/client_fixture.h"
 #include "lib/test.h"
-
-enum { SOON_S = 20 };
-
-static struct pawl_server *server;
-static char address[64];
-static int port;
-static char root[64];
-
-static int start_server(void **state)
-{
-    static const char *const properties[] = {"tickTime=200", "minSessionTimeout=400",
-                                             "maxSessionTimeout=60000", "maxClientCnxns=0",
-                                             "extendedTypesEnabled=true"};
-    const char *given = getenv("PAWL_TEST_SERVER");
-    struct pawl_server_options o;
-    char why[256] = "";
-
-    (void)state;
-    snprintf(root, sizeof(root), "/client-%d", (int)getpid());
-    if (given != NULL) {
-        snprintf(address, sizeof(address), "%s", given);
-        port = atoi(strrchr(given, ':') + 1);
-        return 0;
-    }
-    pawl_server_options_init(&o);
-    o.in_memory = 1;
-    o.properties = properties;
-    o.n_properties = TEST_COUNT(properties);
-    if (pawl_server_start(&o, &server, why, sizeof(why)) != PAWL_OK) {
-        print_error("no server: %s\n", why);
-        return -1;
-    }
-    snprintf(address, sizeof(address), "%s", pawl_server_address(server));
-    port = pawl_server_port(server);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    return pawl_server_stop(server);
-}
-
-static struct pawl_client_options usual(void)
-{
-    struct pawl_client_options o;
-
-    pawl_client_options_init(&o);
-    o.servers = address;
-    o.session_timeout_ms = 10000;
-    o.name_space = root;
-    return o;
-}
-
-static struct pawl_client *open_with(const struct pawl_client_options *o)
-{
-    struct pawl_client *c = NULL;
-
-    assert_int_equal(pawl_client_open(o, &c), PAWL_OK);
-    assert_int_equal(pawl_client_wait_connected(c, SOON_S * 1000), PAWL_OK);
-    return c;
-}
-
-static struct pawl_client *open_usual(void)
-{
-    struct pawl_client_options o = usual();
-
-    return open_with(&o);
-}
-
-static struct pawl_bytes text(const char *s)
-{
-    return (struct pawl_bytes){s, strlen(s)};
-}
-
-static void wait_for(sem_t *s)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    t.tv_sec += SOON_S;
-    assert_int_equal(sem_timedwait(s, &t), 0);
-}
 
 static bool data_is(const struct pawl_reply *r, const char *s)
 {
@@ -108,11 +22,12 @@ static bool data_is(const struct pawl_reply *r, const char *s)
 
 static void a_node_is_created_read_changed_and_deleted(void **state)
 {
-    struct pawl_client *c = open_usual();
+    struct pawl_client *c = client_fixture_open(NULL);
     struct pawl_reply *r;
 
     (void)state;
-    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/a", .data = text("one")), &r), PAWL_OK);
+    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/a", .data = text_bytes("one")), &r),
+                     PAWL_OK);
     assert_string_equal(r->path, "/a");
     assert_int_equal(r->outcome, PAWL_OUTCOME_DONE);
     assert_true(r->stat.czxid > 0 && r->stat.czxid == r->stat.mzxid);
@@ -122,12 +37,15 @@ static void a_node_is_created_read_changed_and_deleted(void **state)
     assert_int_equal(r->stat.version, 0);
     pawl_reply_free(r);
     assert_int_equal(
-        pawl_set(c, PAWL_SET(.path = "/a", .data = text("two"), .if_version = 1, .version = 0), &r),
+        pawl_set(c,
+                 PAWL_SET(.path = "/a", .data = text_bytes("two"), .if_version = 1, .version = 0),
+                 &r),
         PAWL_OK);
     assert_int_equal(r->stat.version, 1);
     pawl_reply_free(r);
     assert_int_equal(
-        pawl_set(c, PAWL_SET(.path = "/a", .data = text("x"), .if_version = 1, .version = 0), &r),
+        pawl_set(c, PAWL_SET(.path = "/a", .data = text_bytes("x"), .if_version = 1, .version = 0),
+                 &r),
         PAWL_ERR_BAD_VERSION);
     assert_int_equal(r->outcome, PAWL_OUTCOME_REFUSED);
     pawl_reply_free(r);
@@ -142,12 +60,12 @@ static void a_node_is_created_read_changed_and_deleted(void **state)
 
 static void null_data_and_empty_data_differ(void **state)
 {
-    struct pawl_client *c = open_usual();
+    struct pawl_client *c = client_fixture_open(NULL);
     struct pawl_reply *r;
 
     (void)state;
     assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/null"), NULL), PAWL_OK);
-    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/empty", .data = text("")), NULL),
+    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/empty", .data = text_bytes("")), NULL),
                      PAWL_OK);
     assert_int_equal(pawl_get(c, "/null", NULL, &r), PAWL_OK);
     assert_null(r->data.data);
@@ -161,7 +79,7 @@ static void null_data_and_empty_data_differ(void **state)
 
 static void every_mode_of_create_works(void **state)
 {
-    struct pawl_client *c = open_usual();
+    struct pawl_client *c = client_fixture_open(NULL);
     struct pawl_reply *r;
 
     (void)state;
@@ -200,20 +118,24 @@ static void every_mode_of_create_works(void **state)
     assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/m/no/such", .flags = 0), NULL),
                      PAWL_ERR_NO_NODE);
     assert_int_equal(
-        pawl_create(c, PAWL_CREATE(.path = "/m/c", .data = text("v"), .flags = PAWL_OR_SET), &r),
+        pawl_create(c, PAWL_CREATE(.path = "/m/c", .data = text_bytes("v"), .flags = PAWL_OR_SET),
+                    &r),
         PAWL_OK);
     assert_string_equal(r->path, "/m/c");
     pawl_reply_free(r);
     assert_int_equal(
-        pawl_create(c, PAWL_CREATE(.path = "/m/i", .data = text("i"), .flags = PAWL_IDEMPOTENT),
+        pawl_create(c,
+                    PAWL_CREATE(.path = "/m/i", .data = text_bytes("i"), .flags = PAWL_IDEMPOTENT),
                     NULL),
         PAWL_OK);
     assert_int_equal(
-        pawl_create(c, PAWL_CREATE(.path = "/m/i", .data = text("i"), .flags = PAWL_IDEMPOTENT),
+        pawl_create(c,
+                    PAWL_CREATE(.path = "/m/i", .data = text_bytes("i"), .flags = PAWL_IDEMPOTENT),
                     NULL),
         PAWL_OK);
     assert_int_equal(
-        pawl_create(c, PAWL_CREATE(.path = "/m/i", .data = text("j"), .flags = PAWL_IDEMPOTENT),
+        pawl_create(c,
+                    PAWL_CREATE(.path = "/m/i", .data = text_bytes("j"), .flags = PAWL_IDEMPOTENT),
                     NULL),
         PAWL_ERR_NODE_EXISTS);
     pawl_client_close(c);
@@ -221,7 +143,7 @@ static void every_mode_of_create_works(void **state)
 
 static void a_protected_name_carries_an_id(void **state)
 {
-    struct pawl_client *c = open_usual();
+    struct pawl_client *c = client_fixture_open(NULL);
     struct pawl_reply *r;
 
     (void)state;
@@ -240,7 +162,7 @@ static void a_protected_name_carries_an_id(void **state)
 
 static void a_delete_takes_the_children_along(void **state)
 {
-    struct pawl_client *c = open_usual();
+    struct pawl_client *c = client_fixture_open(NULL);
     struct pawl_reply *r;
     char path[64];
 
@@ -266,13 +188,14 @@ static void a_delete_takes_the_children_along(void **state)
 
 static void a_multi_is_all_or_nothing(void **state)
 {
-    struct pawl_client *c = open_usual();
+    struct pawl_client *c = client_fixture_open(NULL);
     struct pawl_multi *m = pawl_multi_new(c);
     struct pawl_reply *r;
 
     (void)state;
-    pawl_multi_create(m, PAWL_CREATE(.path = "/multi", .data = text("a")));
-    pawl_multi_set(m, PAWL_SET(.path = "/multi", .data = text("b"), .if_version = 1, .version = 0));
+    pawl_multi_create(m, PAWL_CREATE(.path = "/multi", .data = text_bytes("a")));
+    pawl_multi_set(
+        m, PAWL_SET(.path = "/multi", .data = text_bytes("b"), .if_version = 1, .version = 0));
     pawl_multi_check(m, "/multi", 1);
     pawl_multi_create(m, PAWL_CREATE(.path = "/multi/k"));
     pawl_multi_delete(m, PAWL_DELETE(.path = "/multi/k"));
@@ -308,7 +231,7 @@ static void acls_credentials_and_questions(void **state)
 {
     static const struct pawl_acl mine = {PAWL_PERM_ALL, "auth", ""};
     struct pawl_auth bob = {"digest", {"bob:pw", 6}}, bad = {"nonsense", {"x", 1}};
-    struct pawl_client *c = open_usual(), *other = open_usual();
+    struct pawl_client *c = client_fixture_open(NULL), *other = client_fixture_open(NULL);
     struct pawl_reply *r;
     bool known = false;
 
@@ -356,7 +279,7 @@ static void acls_credentials_and_questions(void **state)
 static void bad_paths_are_refused_here(void **state)
 {
     static const char *const bad[] = {"", "a", "/a/", "//a", "/a/./b", "/..", NULL};
-    struct pawl_client *c = open_usual();
+    struct pawl_client *c = client_fixture_open(NULL);
 
     (void)state;
     for (int i = 0; bad[i] != NULL; i++) {
@@ -370,38 +293,40 @@ static void bad_paths_are_refused_here(void **state)
 
 static void data_travel_compressed(void **state)
 {
-    struct pawl_client *c = open_usual();
+    struct pawl_client *c = client_fixture_open(NULL);
     struct pawl_reply *r;
 
     (void)state;
-    assert_int_equal(pawl_create(c,
-                                 PAWL_CREATE(.path = "/gz", .data = text("hello hello hello hello"),
-                                             .flags = PAWL_COMPRESS),
-                                 NULL),
-                     PAWL_OK);
+    assert_int_equal(
+        pawl_create(c,
+                    PAWL_CREATE(.path = "/gz", .data = text_bytes("hello hello hello hello"),
+                                .flags = PAWL_COMPRESS),
+                    NULL),
+        PAWL_OK);
     assert_int_equal(pawl_get(c, "/gz", NULL, &r), PAWL_OK);
     assert_memory_equal(r->data.data, "\x1f\x8b\x08", 3);
     pawl_reply_free(r);
     assert_int_equal(pawl_get_compressed(c, "/gz", NULL, &r), PAWL_OK);
     assert_true(data_is(r, "hello hello hello hello"));
     pawl_reply_free(r);
-    assert_int_equal(pawl_set(c, PAWL_SET(.path = "/gz", .data = text("plain")), NULL), PAWL_OK);
+    assert_int_equal(pawl_set(c, PAWL_SET(.path = "/gz", .data = text_bytes("plain")), NULL),
+                     PAWL_OK);
     assert_int_equal(pawl_get_compressed(c, "/gz", NULL, NULL), PAWL_ERR_DATA_INCONSISTENCY);
     pawl_client_close(c);
 }
 
 static void what_is_too_large_fails_alone(void **state)
 {
-    struct pawl_client_options o = usual();
+    struct pawl_client_options o = client_fixture_options();
     char *big = calloc(1, 900000);
     struct pawl_client *c, *small;
     struct pawl_reply *r;
 
     (void)state;
-    c = open_with(&o);
+    c = client_fixture_open(&o);
     o.max_reply_bytes = 10000;
     o.max_request_bytes = 20000;
-    small = open_with(&o);
+    small = client_fixture_open(&o);
     assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/big", .data = {big, 900000}), NULL),
                      PAWL_OK);
     assert_int_equal(pawl_get(small, "/big", NULL, NULL), PAWL_ERR_TOO_LARGE);
@@ -424,7 +349,7 @@ static void what_is_too_large_fails_alone(void **state)
 
 static void a_view_has_a_namespace_of_its_own(void **state)
 {
-    struct pawl_client *c = open_usual(), *view, *whole;
+    struct pawl_client *c = client_fixture_open(NULL), *view, *whole;
     struct pawl_view_options o = {.size = sizeof(o), .name_space = "views/one", .timeout_ms = 5000};
     struct pawl_reply *r;
     char path[128];
@@ -434,12 +359,13 @@ static void a_view_has_a_namespace_of_its_own(void **state)
     o.name_space = "";
     assert_int_equal(pawl_client_view(c, &o, &whole), PAWL_OK);
     pawl_delete(whole, PAWL_DELETE(.path = "/views", .flags = PAWL_CHILDREN_TOO), NULL);
-    assert_int_equal(pawl_create(view, PAWL_CREATE(.path = "/n", .data = text("v")), &r), PAWL_OK);
+    assert_int_equal(pawl_create(view, PAWL_CREATE(.path = "/n", .data = text_bytes("v")), &r),
+                     PAWL_OK);
     assert_string_equal(r->path, "/n");
     pawl_reply_free(r);
     assert_int_equal(pawl_get(whole, "/views/one/n", NULL, NULL), PAWL_OK);
     assert_int_equal(pawl_exists(view, "/", NULL, NULL), PAWL_OK);
-    snprintf(path, sizeof(path), "%s/a", root);
+    snprintf(path, sizeof(path), "%s/a", client_fixture_options().name_space);
     assert_int_equal(pawl_exists(view, path, NULL, NULL), PAWL_ERR_NO_NODE);
     pawl_client_close(view);
     pawl_client_close(whole);
@@ -450,9 +376,8 @@ static void a_view_has_a_namespace_of_its_own(void **state)
 
 struct order {
     struct pawl_client *c;
-    sem_t done;
+    sem_t begin, done;
     int next, n;
-    bool in_call;
     pthread_t caller;
     bool wrong;
 };
@@ -478,7 +403,7 @@ static void in_order(const struct pawl_reply *reply, void *arg)
 
 static void callbacks_run_once_each_and_in_order(void **state)
 {
-    struct order o = {.c = open_usual(), .n = 5000, .caller = pthread_self()};
+    struct order o = {.c = client_fixture_open(NULL), .n = 5000, .caller = pthread_self()};
 
     (void)state;
     sem_init(&o.done, 0, 0);
@@ -488,14 +413,15 @@ static void callbacks_run_once_each_and_in_order(void **state)
 
         *x = (struct one){&o, i};
         if (i % 3 == 0) {
-            assert_int_equal(
-                pawl_set_async(o.c, PAWL_SET(.path = "/order", .data = text("d")), in_order, x),
-                PAWL_OK);
+            assert_int_equal(pawl_set_async(o.c,
+                                            PAWL_SET(.path = "/order", .data = text_bytes("d")),
+                                            in_order, x),
+                             PAWL_OK);
         } else {
             assert_int_equal(pawl_get_async(o.c, "/order", NULL, in_order, x), PAWL_OK);
         }
     }
-    wait_for(&o.done);
+    wait_semaphore(&o.done);
     assert_false(o.wrong);
     assert_int_equal(o.next, o.n);
     pawl_client_close(o.c);
@@ -514,13 +440,13 @@ static void blocks_inside(const struct pawl_reply *reply, void *arg)
 
 static void a_blocking_call_inside_a_callback_works(void **state)
 {
-    struct order o = {.c = open_usual()};
+    struct order o = {.c = client_fixture_open(NULL)};
 
     (void)state;
     sem_init(&o.done, 0, 0);
     assert_int_equal(pawl_create_async(o.c, PAWL_CREATE(.path = "/inside"), blocks_inside, &o),
                      PAWL_OK);
-    wait_for(&o.done);
+    wait_semaphore(&o.done);
     assert_false(o.wrong);
     pawl_client_close(o.c);
 }
@@ -530,6 +456,7 @@ static void closes_inside(const struct pawl_reply *reply, void *arg)
     struct order *o = arg;
 
     (void)reply;
+    wait_semaphore(&o->begin); /* nobody may use a handle that is being closed */
     pawl_client_close(o->c);
     o->next++;
 }
@@ -545,13 +472,15 @@ static void counts_closing(const struct pawl_reply *reply, void *arg)
 
 static void closing_inside_a_callback_is_legal(void **state)
 {
-    struct order o = {.c = open_usual()};
+    struct order o = {.c = client_fixture_open(NULL)};
 
     (void)state;
     sem_init(&o.done, 0, 0);
+    sem_init(&o.begin, 0, 0);
     assert_int_equal(pawl_sync_async(o.c, "/", closes_inside, &o), PAWL_OK);
     assert_int_equal(pawl_get_async(o.c, "/", NULL, counts_closing, &o), PAWL_OK);
-    wait_for(&o.done);
+    sem_post(&o.begin);
+    wait_semaphore(&o.done);
     assert_false(o.wrong);
 }
 
@@ -564,18 +493,18 @@ static void sleeps_long(const struct pawl_reply *reply, void *arg)
 
 static void a_slow_callback_does_not_stop_the_heartbeat(void **state)
 {
-    struct pawl_client_options o = usual();
+    struct pawl_client_options o = client_fixture_options();
     struct pawl_client *c;
     sem_t done;
     int64_t id;
 
     (void)state;
     o.session_timeout_ms = 600;
-    c = open_with(&o);
+    c = client_fixture_open(&o);
     id = pawl_client_session_id(c);
     sem_init(&done, 0, 0);
     assert_int_equal(pawl_sync_async(c, "/", sleeps_long, &done), PAWL_OK);
-    wait_for(&done);
+    wait_semaphore(&done);
     assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
     assert_true(pawl_client_session_id(c) == id);
     assert_int_equal(pawl_client_state(c), PAWL_STATE_CONNECTED);
@@ -614,14 +543,14 @@ static void note_event(const struct pawl_event *e, void *arg)
 
 static void expect_event(struct seen *s, int i, enum pawl_event_type type, const char *path)
 {
-    wait_for(&s->some);
+    wait_semaphore(&s->some);
     assert_int_equal(s->events[i].type, type);
     assert_string_equal(s->events[i].path, path);
 }
 
 static void one_shot_watches_fire_once(void **state)
 {
-    struct pawl_client *c = open_usual(), *other = open_usual();
+    struct pawl_client *c = client_fixture_open(NULL), *other = client_fixture_open(NULL);
     struct seen s;
     struct pawl_watch w = {note_event, &s};
 
@@ -648,7 +577,7 @@ static void one_shot_watches_fire_once(void **state)
 
 static void watches_that_stay(void **state)
 {
-    struct pawl_client *c = open_usual(), *other = open_usual();
+    struct pawl_client *c = client_fixture_open(NULL), *other = client_fixture_open(NULL);
     struct seen deep, flat;
     struct pawl_watch w = {note_event, &deep}, f = {note_event, &flat};
 
@@ -678,123 +607,72 @@ static void watches_that_stay(void **state)
 
 /* ---- trouble ---- */
 
-struct states {
-    sem_t some;
-    pthread_mutex_t lock;
-    enum pawl_state list[64];
-    int n;
-};
-
-static void note_state(struct pawl_client *c, enum pawl_state state, void *arg)
-{
-    struct states *s = arg;
-
-    (void)c;
-    pthread_mutex_lock(&s->lock);
-    s->list[s->n++] = state;
-    pthread_mutex_unlock(&s->lock);
-    sem_post(&s->some);
-}
-
-static void expect_state(struct states *s, int i, enum pawl_state state)
-{
-    wait_for(&s->some);
-    assert_int_equal(s->list[i], state);
-}
-
-struct through {
-    struct tcp_proxy *proxy;
-    struct pawl_client *c;
-    struct states states;
-    char servers[32];
-};
-
-static void open_through(struct through *t, struct pawl_client_options *o)
-{
-    t->proxy = tcp_proxy_new(port);
-    memset(&t->states, 0, sizeof(t->states));
-    sem_init(&t->states.some, 0, 0);
-    pthread_mutex_init(&t->states.lock, NULL);
-    snprintf(t->servers, sizeof(t->servers), "127.0.0.1:%d", tcp_proxy_port(t->proxy));
-    o->servers = t->servers;
-    o->on_state = note_state;
-    o->on_state_arg = &t->states;
-    t->c = open_with(o);
-    expect_state(&t->states, 0, PAWL_STATE_CONNECTED);
-}
-
-static void close_through(struct through *t)
-{
-    pawl_client_close(t->c);
-    tcp_proxy_free(t->proxy);
-}
-
 static void a_cut_link_is_suspended_then_reconnected(void **state)
 {
-    struct pawl_client_options o = usual();
-    struct through t;
+    struct pawl_client_options o = client_fixture_options();
+    struct behind_proxy t;
     struct seen s;
     struct pawl_watch w = {note_event, &s};
-    struct pawl_client *other = open_usual();
+    struct pawl_client *other = client_fixture_open(NULL);
     int64_t id;
 
     (void)state;
     seen_init(&s);
-    open_through(&t, &o);
+    behind_proxy_open(&t, &o);
     id = pawl_client_session_id(t.c);
     pawl_create(t.c, PAWL_CREATE(.path = "/cut"), NULL);
     assert_int_equal(pawl_get(t.c, "/cut", &w, NULL), PAWL_OK);
     assert_int_equal(pawl_children(t.c, "/cut", &w, NULL), PAWL_OK);
     tcp_proxy_accept(t.proxy, false);
     tcp_proxy_cut(t.proxy);
-    expect_state(&t.states, 1, PAWL_STATE_SUSPENDED);
+    expect_next_state(&t, 1, PAWL_STATE_SUSPENDED);
     pawl_set(other, PAWL_SET(.path = "/cut"), NULL); /* while nobody listens */
     tcp_proxy_accept(t.proxy, true);
-    expect_state(&t.states, 2, PAWL_STATE_RECONNECTED);
+    expect_next_state(&t, 2, PAWL_STATE_RECONNECTED);
     expect_event(&s, 0, PAWL_EVENT_DATA_CHANGED, "/cut"); /* caught up */
     assert_true(pawl_client_session_id(t.c) == id);
     pawl_create(other, PAWL_CREATE(.path = "/cut/k"), NULL);
     expect_event(&s, 1, PAWL_EVENT_CHILDREN_CHANGED, "/cut"); /* set again */
-    close_through(&t);
+    behind_proxy_close(&t);
     pawl_client_close(other);
     assert_int_equal(t.states.list[t.states.n - 1], PAWL_STATE_CLOSED);
 }
 
 static void a_frozen_link_is_lost_by_our_own_clock(void **state)
 {
-    struct pawl_client_options o = usual();
-    struct through t;
+    struct pawl_client_options o = client_fixture_options();
+    struct behind_proxy t;
     struct pawl_reply *r;
     int64_t id;
 
     (void)state;
     o.session_timeout_ms = 600;
-    open_through(&t, &o);
+    behind_proxy_open(&t, &o);
     id = pawl_client_session_id(t.c);
     assert_int_equal(pawl_create(t.c, PAWL_CREATE(.path = "/frozen", .mode = PAWL_EPHEMERAL), NULL),
                      PAWL_OK);
     assert_true(pawl_client_certain_ms(t.c) > 0);
     tcp_proxy_freeze(t.proxy, true);
-    expect_state(&t.states, 1, PAWL_STATE_SUSPENDED);
-    expect_state(&t.states, 2, PAWL_STATE_LOST);
+    expect_next_state(&t, 1, PAWL_STATE_SUSPENDED);
+    expect_next_state(&t, 2, PAWL_STATE_LOST);
     assert_int_equal(pawl_client_certain_ms(t.c), 0);
     tcp_proxy_cut(t.proxy);
     tcp_proxy_freeze(t.proxy, false);
-    expect_state(&t.states, 3, PAWL_STATE_RECONNECTED);
+    expect_next_state(&t, 3, PAWL_STATE_RECONNECTED);
     assert_true(pawl_client_session_id(t.c) != id);
     assert_int_equal(pawl_exists(t.c, "/frozen", NULL, &r), PAWL_ERR_NO_NODE);
     pawl_reply_free(r);
-    close_through(&t);
+    behind_proxy_close(&t);
 }
 
 static void a_write_says_what_became_of_it(void **state)
 {
-    struct pawl_client_options o = usual();
-    struct through t;
+    struct pawl_client_options o = client_fixture_options();
+    struct behind_proxy t;
     struct pawl_reply *r;
 
     (void)state;
-    open_through(&t, &o);
+    behind_proxy_open(&t, &o);
     tcp_proxy_swallow_replies(t.proxy, true);
     assert_int_equal(pawl_create(t.c, PAWL_CREATE(.path = "/unknown", .timeout_ms = 200), &r),
                      PAWL_ERR_OPERATION_TIMEOUT);
@@ -802,7 +680,7 @@ static void a_write_says_what_became_of_it(void **state)
     pawl_reply_free(r);
     tcp_proxy_accept(t.proxy, false);
     tcp_proxy_cut(t.proxy);
-    expect_state(&t.states, 1, PAWL_STATE_SUSPENDED);
+    expect_next_state(&t, 1, PAWL_STATE_SUSPENDED);
     assert_int_equal(pawl_create(t.c, PAWL_CREATE(.path = "/unsent", .timeout_ms = 100), &r),
                      PAWL_ERR_OPERATION_TIMEOUT);
     assert_int_equal(r->outcome, PAWL_OUTCOME_NOT_SENT);
@@ -811,7 +689,7 @@ static void a_write_says_what_became_of_it(void **state)
     tcp_proxy_accept(t.proxy, true);
     assert_int_equal(pawl_exists(t.c, "/unknown", NULL, NULL), PAWL_OK);
     assert_int_equal(pawl_exists(t.c, "/unsent", NULL, NULL), PAWL_ERR_NO_NODE);
-    close_through(&t);
+    behind_proxy_close(&t);
 }
 
 static void keep_reply(const struct pawl_reply *reply, void *arg)
@@ -825,16 +703,16 @@ static void keep_reply(const struct pawl_reply *reply, void *arg)
 
 static void what_is_in_flight_fails_with_its_link(void **state)
 {
-    struct pawl_client_options o = usual();
+    struct pawl_client_options o = client_fixture_options();
     struct pawl_reply got = {0};
-    struct through t;
+    struct behind_proxy t;
     sem_t done;
     void *arg[2] = {&got, &done};
 
     (void)state;
     sem_init(&done, 0, 0);
     o.timeout_ms = 300;
-    open_through(&t, &o);
+    behind_proxy_open(&t, &o);
     tcp_proxy_swallow_replies(t.proxy, true);
     assert_int_equal(pawl_create_async(t.c, PAWL_CREATE(.path = "/flight", .timeout_ms = 15000),
                                        keep_reply, arg),
@@ -843,24 +721,24 @@ static void what_is_in_flight_fails_with_its_link(void **state)
     assert_int_equal(pawl_sync(t.c, "/", NULL), PAWL_ERR_OPERATION_TIMEOUT);
     tcp_proxy_swallow_replies(t.proxy, false);
     tcp_proxy_cut(t.proxy);
-    wait_for(&done);
+    wait_semaphore(&done);
     assert_int_equal(got.err, PAWL_ERR_CONNECTION_LOSS);
     assert_int_equal(got.outcome, PAWL_OUTCOME_UNKNOWN);
-    close_through(&t);
+    behind_proxy_close(&t);
 }
 
 static void a_protected_create_finds_its_node_again(void **state)
 {
-    struct pawl_client_options o = usual();
+    struct pawl_client_options o = client_fixture_options();
     struct pawl_reply got = {0};
     struct pawl_reply *r;
-    struct through t;
+    struct behind_proxy t;
     sem_t done;
     void *arg[2] = {&got, &done};
 
     (void)state;
     o.retry = (struct pawl_retry){.kind = PAWL_RETRY_N_TIMES, .n = 20, .pause_ms = 50};
-    open_through(&t, &o);
+    behind_proxy_open(&t, &o);
     sem_init(&done, 0, 0);
     pawl_create(t.c, PAWL_CREATE(.path = "/prot"), NULL);
     tcp_proxy_swallow_replies(t.proxy, true);
@@ -871,7 +749,7 @@ static void a_protected_create_finds_its_node_again(void **state)
                           keep_reply, arg),
         PAWL_OK);
     { /* it has arrived when another client sees it */
-        struct pawl_client *other = open_usual();
+        struct pawl_client *other = client_fixture_open(NULL);
         size_t n = 0;
 
         while (n == 0) {
@@ -883,38 +761,38 @@ static void a_protected_create_finds_its_node_again(void **state)
     }
     tcp_proxy_swallow_replies(t.proxy, false);
     tcp_proxy_cut(t.proxy);
-    wait_for(&done);
+    wait_semaphore(&done);
     assert_int_equal(got.err, PAWL_OK);
     assert_int_equal(pawl_children(t.c, "/prot", NULL, &r), PAWL_OK);
     assert_int_equal(r->children.n, 1);
     pawl_reply_free(r);
-    close_through(&t);
+    behind_proxy_close(&t);
 }
 
 static void reads_are_retried_over_a_cut(void **state)
 {
-    struct pawl_client_options o = usual();
-    struct through t;
+    struct pawl_client_options o = client_fixture_options();
+    struct behind_proxy t;
 
     (void)state;
     o.retry = (struct pawl_retry){.kind = PAWL_RETRY_EXPONENTIAL, .n = 10, .pause_ms = 10};
-    open_through(&t, &o);
+    behind_proxy_open(&t, &o);
     pawl_create(t.c, PAWL_CREATE(.path = "/retry"), NULL);
     for (int i = 0; i < 5; i++) {
         tcp_proxy_cut(t.proxy);
         assert_int_equal(pawl_get(t.c, "/retry", NULL, NULL), PAWL_OK);
     }
-    close_through(&t);
+    behind_proxy_close(&t);
 }
 
 static void close_returns_when_nobody_answers(void **state)
 {
-    struct pawl_client_options o = usual();
+    struct pawl_client_options o = client_fixture_options();
     struct timespec before, after;
-    struct through t;
+    struct behind_proxy t;
 
     (void)state;
-    open_through(&t, &o);
+    behind_proxy_open(&t, &o);
     tcp_proxy_freeze(t.proxy, true);
     clock_gettime(CLOCK_MONOTONIC, &before);
     pawl_client_close_within(t.c, 300);
@@ -926,7 +804,7 @@ static void close_returns_when_nobody_answers(void **state)
 
 static void without_a_server_calls_end_at_their_deadline(void **state)
 {
-    struct pawl_client_options o = usual();
+    struct pawl_client_options o = client_fixture_options();
     struct pawl_client *c;
     struct pawl_reply *r;
 
@@ -943,22 +821,23 @@ static void without_a_server_calls_end_at_their_deadline(void **state)
 
 static void one_bad_name_is_harmless(void **state)
 {
-    struct pawl_client_options o = usual();
+    struct pawl_client_options o = client_fixture_options();
     char servers[128];
     struct pawl_client *c;
 
     (void)state;
-    snprintf(servers, sizeof(servers), "no-such-host.invalid:1,127.0.0.1:1,localhost:%d", port);
+    snprintf(servers, sizeof(servers), "no-such-host.invalid:1,127.0.0.1:1,localhost:%d",
+             client_fixture_port());
     o.servers = servers;
-    c = open_with(&o);
+    c = client_fixture_open(&o);
     assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
     pawl_client_close(c);
 }
 
 static void a_session_is_handed_over(void **state)
 {
-    struct pawl_client_options o = usual();
-    struct pawl_client *c = open_with(&o);
+    struct pawl_client_options o = client_fixture_options();
+    struct pawl_client *c = client_fixture_open(&o);
     int64_t id = pawl_client_session_id(c);
     struct pawl_bytes extra;
     void *blob;
@@ -967,11 +846,11 @@ static void a_session_is_handed_over(void **state)
     (void)state;
     assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/handed", .mode = PAWL_EPHEMERAL), NULL),
                      PAWL_OK);
-    assert_int_equal(pawl_client_detach(c, text("grants"), &blob, &len), PAWL_OK);
+    assert_int_equal(pawl_client_detach(c, text_bytes("grants"), &blob, &len), PAWL_OK);
     o.attach = (struct pawl_bytes){blob, len};
     assert_int_equal(pawl_blob_extra(o.attach, &extra), PAWL_OK);
     assert_memory_equal(extra.data, "grants", 6);
-    c = open_with(&o);
+    c = client_fixture_open(&o);
     assert_true(pawl_client_session_id(c) == id);
     assert_int_equal(pawl_exists(c, "/handed", NULL, NULL), PAWL_OK);
     pawl_client_close(c);
@@ -980,7 +859,7 @@ static void a_session_is_handed_over(void **state)
 
 static void a_forked_child_gets_an_error(void **state)
 {
-    struct pawl_client *c = open_usual();
+    struct pawl_client *c = client_fixture_open(NULL);
     int status;
     pid_t pid = fork();
 
@@ -1006,7 +885,7 @@ static void post_ok(const struct pawl_reply *reply, void *arg)
 
 static void a_foreign_loop_drives_it(void **state)
 {
-    struct pawl_client_options o = usual();
+    struct pawl_client_options o = client_fixture_options();
     struct pawl_client *c;
     int done = 0, fd, timeout;
     short events;
@@ -1038,14 +917,14 @@ static void tries_to_block(const struct pawl_reply *reply, void *arg)
 
 static void blocking_in_a_callback_without_threads_is_an_error(void **state)
 {
-    struct pawl_client_options o = usual();
+    struct pawl_client_options o = client_fixture_options();
     struct pawl_client *c;
     int rc = 0;
     void *arg[2];
 
     (void)state;
     o.dispatch = PAWL_DISPATCH_EXTERNAL;
-    c = open_with(&o);
+    c = client_fixture_open(&o);
     arg[0] = c;
     arg[1] = &rc;
     assert_int_equal(pawl_sync_async(c, "/", tries_to_block, arg), PAWL_OK);
@@ -1063,18 +942,18 @@ static void blocking_in_a_callback_without_threads_is_an_error(void **state)
 
 static void callbacks_can_be_polled(void **state)
 {
-    struct pawl_client_options o = usual();
+    struct pawl_client_options o = client_fixture_options();
     struct pawl_client *c;
     int done = 0;
 
     (void)state;
     o.dispatch = PAWL_DISPATCH_POLLED;
-    c = open_with(&o);
+    c = client_fixture_open(&o);
     assert_int_equal(pawl_exists_async(c, "/", NULL, post_ok, &done), PAWL_OK);
     assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK); /* behind it, and answered */
     assert_int_equal(done, 0);
     while (done == 0) {
-        assert_true(pawl_client_dispatch(c, SOON_S * 1000) > 0);
+        assert_true(pawl_client_dispatch(c, FIXTURE_SOON_S * 1000) > 0);
     }
     assert_int_equal(done, 1);
     pawl_client_close(c);
@@ -1096,8 +975,9 @@ static void *work(void *arg)
     for (int i = 0; i < 300; i++) {
         wrong += pawl_get(m->c, "/many", NULL, &r) != PAWL_OK || !data_is(r, "many");
         pawl_reply_free(r);
-        wrong += i % 10 == 0 &&
-                 pawl_set(m->c, PAWL_SET(.path = "/many", .data = text("many")), NULL) != PAWL_OK;
+        wrong +=
+            i % 10 == 0 &&
+            pawl_set(m->c, PAWL_SET(.path = "/many", .data = text_bytes("many")), NULL) != PAWL_OK;
     }
     __atomic_fetch_add(&m->n_wrong, wrong, __ATOMIC_SEQ_CST);
     return NULL;
@@ -1105,11 +985,11 @@ static void *work(void *arg)
 
 static void threads_share_a_handle(void **state)
 {
-    struct many m = {.c = open_usual()};
+    struct many m = {.c = client_fixture_open(NULL)};
     pthread_t threads[8];
 
     (void)state;
-    pawl_create(m.c, PAWL_CREATE(.path = "/many", .data = text("many")), NULL);
+    pawl_create(m.c, PAWL_CREATE(.path = "/many", .data = text_bytes("many")), NULL);
     for (int i = 0; i < 8; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, work, &m), 0);
     }
@@ -1125,10 +1005,10 @@ static void handles_come_and_go(void **state)
     (void)state;
     for (int i = 0; i < 100; i++) {
         struct pawl_client *c = NULL;
-        struct pawl_client_options o = usual();
+        struct pawl_client_options o = client_fixture_options();
 
         if (i % 2 == 0) {
-            c = open_usual();
+            c = client_fixture_open(NULL);
             assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
         } else {
             assert_int_equal(pawl_client_open(&o, &c), PAWL_OK);
@@ -1141,7 +1021,7 @@ static void opening_nonsense_is_an_error(void **state)
 {
     static const char *const bad[] = {"",     ":2181", "a:b",  "a:0",    "a:99999",
                                       "a,,b", "a/x/",  "[::1", "local:", NULL};
-    struct pawl_client_options o = usual();
+    struct pawl_client_options o = client_fixture_options();
     struct pawl_client *c;
 
     (void)state;
@@ -1193,5 +1073,5 @@ int main(void)
         cmocka_unit_test(opening_nonsense_is_an_error),
     };
 
-    return cmocka_run_group_tests(tests, start_server, stop_server);
+    return cmocka_run_group_tests(tests, client_fixture_start, client_fixture_stop);
 }

@@ -62,9 +62,9 @@ static void send_one(struct member_fixture *f, struct connection *c, struct requ
 /* The xids answered since the last time; events as "!". */
 static const char *answered(struct member_fixture *f, struct connection *c, char *out)
 {
-    struct jute_reader r =
-        jute_reader_of(bytes_of(c->out.data + c->out_at, c->out.len - c->out_at));
+    struct jute_reader r = jute_reader_of(strbuf_bytes(&c->out));
 
+    jute_take(&r, c->out_at);
     out[0] = '\0';
     while (jute_left(&r) > 0) {
         struct jute_reader frame = jute_reader_of(jute_read_buffer(&r));

@@ -189,9 +189,9 @@ static void check_greeting(struct client *k, struct jute_reader r)
 static void look_at(struct world *w, struct client *k, bool touched)
 {
     struct connection *c = k->c;
-    struct jute_reader r =
-        jute_reader_of(bytes_of(c->out.data + k->looked_at, c->out.len - k->looked_at));
+    struct jute_reader r = jute_reader_of(strbuf_bytes(&c->out));
 
+    jute_take(&r, k->looked_at);
     if (jute_left(&r) > 0 || c->paused != k->was_paused || c->state != k->was_in) {
         assert_true(touched || c->state == CONNECTION_JOINING);
     }

@@ -13,6 +13,8 @@ import tempfile
 PREFIX = "/opt/pawl"
 EXPECTED = ["bin/pawld", "include/pawl/server.h", "include/pawl/error.h", "include/pawl/version.h",
             "include/pawl/api.h", "include/pawl/log.h", "share/man/man8/pawld.8",
+            "share/man/man3/pawl_client.3", "share/man/man3/pawl_get.3",
+            "include/pawl/adapters/epoll.h",
             "share/doc/pawl/pawld.cfg.example", "share/doc/pawl/LICENSE",
             "share/doc/pawl/examples/embedded_server.c", "lib/systemd/system/pawld.service"]
 IN_LIB = ["libpawl.so", "libpawl.so.0", "libpawl.a", "pkgconfig/pawl.pc",

@@ -141,6 +141,7 @@ static void seed_reply(const struct client_line *line, struct bytes frame)
     for (size_t i = n_asked; i > 0; i--) {
         if (asked[i - 1].xid == h.xid && strcmp(asked[i - 1].connection, line->connection) == 0) {
             seed("reply", op_index(op_find(asked[i - 1].op)), frame);
+            seed("client", op_index(op_find(asked[i - 1].op)), behind(frame, REPLY_HEADER_BYTES));
             return;
         }
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client_suite.c - libpawl's client against a real server: the table of tests, and their runner.
  *
- *   client_suite SERVERS [--only NAME] [--face FACE] [--ensemble] [--control] [--quick] [--list]
+ *   client_suite SERVERS [--only NAME] [--face FACE] [--ensemble] [--ensemble-only]
+ *                [--local-sessions] [--control] [--quick] [--list]
  *
  * NAME is a part of a test's name. With --control, lines that begin with '!' are orders to whoever
  * started this program, answered by a line on standard input; client_suite.py does it. */
@@ -25,7 +26,7 @@ static const char *const face_names[N_FACES] = {"blocking", "async", "polled", "
 
 struct choice {
     const char *only, *face;
-    bool ensemble, quick, list;
+    bool ensemble, ensemble_only, local_sessions, quick, list;
     int n_run, n_failed;
 };
 
@@ -88,7 +89,11 @@ static bool is_wanted(const struct test *test, const struct choice *choice)
     if (choice->only != NULL && strstr(test->name, choice->only) == NULL) {
         return false;
     }
-    if ((test->flags & SLOW) != 0 && choice->quick) {
+    if (((test->flags & SLOW) != 0 && choice->quick) ||
+        ((test->flags & NEEDS_ENSEMBLE) == 0 && choice->ensemble_only)) {
+        return false;
+    }
+    if (((test->flags & NEEDS_LOCAL_SESSIONS) != 0) != choice->local_sessions) {
         return false;
     }
     return ((test->flags & NEEDS_ENSEMBLE) == 0 || choice->ensemble) &&
@@ -118,6 +123,10 @@ static bool parse(int argc, char **argv, struct choice *choice)
 
         if (strcmp(argv[i], "--ensemble") == 0) {
             choice->ensemble = true;
+        } else if (strcmp(argv[i], "--ensemble-only") == 0) {
+            choice->ensemble_only = true;
+        } else if (strcmp(argv[i], "--local-sessions") == 0) {
+            choice->local_sessions = true;
         } else if (strcmp(argv[i], "--control") == 0) {
             suite.control = true;
         } else if (strcmp(argv[i], "--quick") == 0) {
@@ -143,7 +152,7 @@ int main(int argc, char **argv)
 
     if (!parse(argc, argv, &choice)) {
         fprintf(stderr, "usage: client_suite SERVERS [--only NAME] [--face FACE] [--ensemble] "
-                        "[--control] [--quick] [--list]\n");
+                        "[--ensemble-only] [--local-sessions] [--control] [--quick] [--list]\n");
         return 2;
     }
     signal(SIGPIPE, SIG_DFL); /* the library must not raise it */

@@ -26,8 +26,9 @@ enum face {
 enum test_flags {
     FACES_ALL = 1,
     NEEDS_ENSEMBLE = 2,
-    NEEDS_CONTROL = 4, /* somebody who stops and starts servers when told to */
-    SLOW = 8           /* not with --quick */
+    NEEDS_CONTROL = 4,        /* somebody who stops and starts servers when told to */
+    SLOW = 8,                 /* not with --quick */
+    NEEDS_LOCAL_SESSIONS = 16 /* and no test without this flag can do with them */
 };
 
 struct test {
@@ -55,14 +56,15 @@ extern struct suite suite;
 _Noreturn void fail_at(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-#define EXPECT(condition)                                \
-    do {                                                 \
-        if (!(condition)) {                              \
+#define EXPECT(condition)                                  \
+    do {                                                   \
+        if (!(condition)) {                                \
             fail_at(__FILE__, __LINE__, "%s", #condition); \
-        }                                                \
+        }                                                  \
     } while (0)
-#define EXPECT_INT(got, wanted) expect_int(__FILE__, __LINE__, #got, (int64_t)(got), (int64_t)(wanted))
-#define EXPECT_STR(got, wanted) expect_str(__FILE__, __LINE__, #got, (got), (wanted))
+#define EXPECT_INT(got, wanted) \
+    expect_int(__FILE__, __LINE__, #got, (int64_t)(got), (int64_t)(wanted))
+#define EXPECT_STR(got, wanted)  expect_str(__FILE__, __LINE__, #got, (got), (wanted))
 #define EXPECT_DATA(reply, text) expect_data(__FILE__, __LINE__, (reply), (text))
 
 /* The reply's err and outcome. */
@@ -113,10 +115,10 @@ void answer_done(const struct pawl_reply *reply, void *answer);
 struct pawl_reply *answer_wait(struct pawl_client *c, struct answer *a); /* within 20 s */
 
 /* DO(get, c, "/a", NULL): the reply, a copy in scratch memory, never NULL. */
-#define DO(op, c, ...)                                                                     \
+#define DO(op, c, ...)                                                                            \
     (is_async(c) ? answered((c), pawl_##op##_async((c), __VA_ARGS__, answer_done, answer_slot())) \
                  : taken(pawl_##op((c), __VA_ARGS__, reply_slot())))
-#define DO_WHOAMI(c)                                                              \
+#define DO_WHOAMI(c)                                                                 \
     (is_async(c) ? answered((c), pawl_whoami_async((c), answer_done, answer_slot())) \
                  : taken(pawl_whoami((c), reply_slot())))
 
@@ -162,7 +164,8 @@ struct states {
 
 void on_state(struct pawl_client *c, enum pawl_state state, void *states);
 bool states_reach(struct pawl_client *c, struct states *s, enum pawl_state last, int timeout_ms);
-void expect_states(const struct states *s, const char *wanted); /* "CONNECTED SUSPENDED" */
+void expect_states(struct pawl_client *c, const struct states *s,
+                   const char *wanted); /* "CONNECTED SUSPENDED" */
 const char *state_name(enum pawl_state state);
 bool counter_is(void *counter_and_goal); /* int[2], for wait_until() */
 
@@ -178,7 +181,7 @@ enum relay_mode {
 struct relay *relay_new(const char *servers); /* to one of them */
 const char *relay_address(const struct relay *r);
 void relay_set(struct relay *r, enum relay_mode mode);
-void relay_cut(struct relay *r); /* closes the links there are; what was held is lost */
+void relay_cut(struct relay *r);  /* closes the links there are; what was held is lost */
 void relay_down(struct relay *r); /* refuse, and cut */
 int relay_links(struct relay *r);
 int64_t relay_bytes_to_server(struct relay *r);

@@ -59,7 +59,9 @@ static void write_all(int fd, const char *data, size_t len)
 static void drop(struct relay *r, int i)
 {
     close(r->links[i].client);
-    close(r->links[i].server);
+    if (r->links[i].server >= 0) {
+        close(r->links[i].server);
+    }
     free(r->links[i].held);
     r->links[i] = r->links[--r->n_links];
 }
@@ -95,12 +97,18 @@ static void hold(struct link *l, const char *data, size_t len)
     l->held_len += len;
 }
 
-/* False: that end is closed. */
+/* False: that end is closed. While it holds, a server that hangs up is not even heard doing that.
+ */
 static bool move_bytes(struct relay *r, struct link *l, bool from_client)
 {
     char data[ROOM];
     ssize_t n = recv(from_client ? l->client : l->server, data, sizeof(data), 0);
 
+    if (n <= 0 && !from_client && r->mode == RELAY_HOLD) {
+        close(l->server);
+        l->server = -1;
+        return true;
+    }
     if (n <= 0) {
         return false;
     }
@@ -130,6 +138,11 @@ static void obey(struct relay *r)
         free(r->links[i].held);
         r->links[i].held = NULL;
         r->links[i].held_len = 0;
+    }
+    for (int i = r->n_links - 1; i >= 0 && r->mode == RELAY_PASS; i--) {
+        if (r->links[i].server < 0) {
+            drop(r, i);
+        }
     }
     pthread_cond_broadcast(&r->obeyed);
 }

@@ -515,9 +515,16 @@ const char *state_name(enum pawl_state state)
     return names[state];
 }
 
-void expect_states(const struct states *s, const char *wanted)
+/* Callbacks may still be on their way: that many are waited for. */
+void expect_states(struct pawl_client *c, const struct states *s, const char *wanted)
 {
     char seen[2048] = "";
+    struct goal goal = {&s->n, 1};
+
+    for (const char *space = wanted; (space = strchr(space, ' ')) != NULL; space++) {
+        goal.wanted++;
+    }
+    wait_until(c, reached, &goal, QUIET_MS * 30);
 
     pthread_mutex_lock(&happened_lock);
     for (int i = 0; i < s->n; i++) {

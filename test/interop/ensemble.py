@@ -51,7 +51,7 @@ class Member(servers.ApacheServer):
 
     def entry(self):
         """The value of its line `server.N` in everybody's zoo.cfg."""
-        return "127.0.0.1:%d:%d" % self.ports
+        return "127.0.0.1:%d:%d:participant;127.0.0.1:%d" % (self.ports + (self.port,))
 
     def srvr(self):
         """What it says of itself, {'Mode': 'leader', 'Zxid': '0x1...'}; {} when it does not serve."""
@@ -179,9 +179,12 @@ class Ensemble:
     def alive(self):
         return [m for m in self.members if m.running() and not m.paused]
 
+    def in_mode(self, mode):
+        return next((m for m in self.alive() if m.mode() == mode), None)
+
     def leader(self):
         """The member that leads now, or None."""
-        return next((m for m in self.alive() if m.mode() == "leader"), None)
+        return self.in_mode("leader")
 
     def followers(self):
         return [m for m in self.alive() if m.mode() == "follower"]
@@ -214,9 +217,9 @@ class Ensemble:
         if verb == "start":
             self.start_missing()
             return "started"
-        if verb == "wait":
-            return self.wait_leader().address
-        picked = self.pick(who)
+        if verb == "wait":  # for a mode: 'leader', 'read-only'
+            return self.wait_for(lambda: self.in_mode(who), "a member in mode " + who).address
+        picked = [m for m in self.members if m.paused] if verb == "resume" else self.pick(who)
         for m in picked:
             if verb == "kill":
                 m.kill9()
@@ -229,6 +232,8 @@ class Ensemble:
                 m.start(wait=False)
             elif verb != "who":
                 raise ValueError("unknown order: " + line)
+        if verb in ("resume", "restart"):
+            self.wait_all()
         return ",".join(m.address for m in picked)
 
 

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client_libuv.c - a client inside a loop of libuv, beside a timer of the program's own.
+ *
+ *   cc -std=c99 client_libuv.c $(pkg-config --cflags --libs pawl libuv)
+ *   ./a.out [127.0.0.1:2181]        without an address: a server in memory, inside this program
+ *
+ * The client has no threads. The timer writes a counter every few milliseconds, a watch that stays
+ * sees the changes, and everything happens on this one thread: no lock anywhere. */
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pawl/adapters/libuv.h>
+#include <pawl/pawl.h>
+
+enum { TICK_MS = 20, N_CHANGES = 3 };
+
+struct program {
+    struct pawl_client *client;
+    struct pawl_uv adapter;
+    uv_timer_t timer;
+    int count;  /* what the timer has written */
+    int n_seen; /* changes that the watch was told of, and read */
+};
+
+static struct pawl_server *start_server(void)
+{
+    struct pawl_server_options options;
+    struct pawl_server *server = NULL;
+    char why[256] = "";
+
+    pawl_server_options_init(&options);
+    options.in_memory = 1;
+    if (pawl_server_start(&options, &server, why, sizeof(why)) != PAWL_OK) {
+        fprintf(stderr, "no server: %s\n", why);
+        exit(1);
+    }
+    return server;
+}
+
+static void must(int rc, const char *what)
+{
+    if (rc != PAWL_OK) {
+        fprintf(stderr, "%s: %s\n", what, pawl_strerror(rc));
+        exit(1);
+    }
+}
+
+/* ---- the end ---- */
+
+/* From a callback. Nothing keeps the loop alive afterwards, and uv_run() returns. */
+static void finish(struct program *p)
+{
+    uv_close((uv_handle_t *)&p->timer, NULL);
+    pawl_uv_stop(&p->adapter, NULL);
+    pawl_client_close(p->client);
+    p->client = NULL;
+}
+
+/* ---- callbacks of the client, run by the loop ---- */
+
+static void on_read(const struct pawl_reply *reply, void *arg)
+{
+    struct program *p = arg;
+
+    must(reply->err, "get");
+    printf("/counter: %.*s\n", (int)reply->data.len, (const char *)reply->data.data);
+    p->n_seen++;
+    if (p->n_seen == N_CHANGES) {
+        finish(p);
+    }
+}
+
+static void on_change(const struct pawl_event *event, void *arg)
+{
+    struct program *p = arg;
+
+    if (event->type == PAWL_EVENT_DATA_CHANGED && p->n_seen < N_CHANGES) {
+        must(pawl_get_async(p->client, "/counter", NULL, on_read, p), "get");
+    }
+}
+
+static void on_answer(const struct pawl_reply *reply, void *arg)
+{
+    must(reply->err, arg);
+}
+
+/* ---- the program's own timer ---- */
+
+static void write_counter(struct program *p)
+{
+    char text[16];
+    int len = snprintf(text, sizeof(text), "%d", ++p->count);
+
+    must(pawl_set_async(p->client, PAWL_SET(.path = "/counter", .data = {text, (size_t)len}),
+                        on_answer, "set"),
+         "set");
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    write_counter(timer->data);
+}
+
+/* ---- setting up ---- */
+
+/* Calls can be made at once: they wait for the link, and are answered in this order. */
+static void open_client(struct program *p, const char *servers)
+{
+    struct pawl_client_options options;
+    struct pawl_watch watch;
+
+    pawl_client_options_init(&options);
+    options.servers = servers;
+    options.dispatch = PAWL_DISPATCH_EXTERNAL;
+    must(pawl_client_open(&options, &p->client), "open");
+    watch.fn = on_change;
+    watch.arg = p;
+    must(pawl_create_async(p->client, PAWL_CREATE(.path = "/counter", .mode = PAWL_EPHEMERAL),
+                           on_answer, "create"),
+         "create");
+    must(pawl_watch_async(p->client, "/counter", PAWL_WATCH_PERSISTENT, &watch, on_answer, "watch"),
+         "watch");
+}
+
+int main(int argc, char **argv)
+{
+    struct pawl_server *server = argc > 1 ? NULL : start_server();
+    uv_loop_t *loop = uv_default_loop();
+    struct program p;
+
+    memset(&p, 0, sizeof(p));
+    open_client(&p, argc > 1 ? argv[1] : pawl_server_address(server));
+    must(pawl_uv_start(&p.adapter, loop, p.client), "libuv");
+    uv_timer_init(loop, &p.timer);
+    p.timer.data = &p;
+    uv_timer_start(&p.timer, on_timer, TICK_MS, TICK_MS);
+    uv_run(loop, UV_RUN_DEFAULT);
+    uv_loop_close(loop);
+    printf("%d changes seen\n", p.n_seen);
+    pawl_server_stop(server);
+    return 0;
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* local:DIR, from several processes: hosting, take-over, and what a folder can be wrong about. */
+#define _GNU_SOURCE
+#include <pawl/pawl.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/local_host.h"
+#include "lib/test.h"
+
+enum { N_PROCESSES = 8, N_KILLS = 20, SOON_S = 60, SESSION_MS = 2000 };
+
+static char dir[64];
+
+static int make_dir(void **state)
+{
+    (void)state;
+    local_host_register();
+    strcpy(dir, "/tmp/pawl-local-XXXXXX");
+    return mkdtemp(dir) == NULL ? -1 : 0;
+}
+
+static int remove_dir(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf %s", dir);
+    return system(command);
+}
+
+static struct pawl_client *open_local(const char *folder, int session_ms, int *rc)
+{
+    struct pawl_client_options o;
+    struct pawl_client *c = NULL;
+    char servers[256];
+
+    snprintf(servers, sizeof(servers), "local:%s", folder);
+    pawl_client_options_init(&o);
+    o.servers = servers;
+    o.session_timeout_ms = session_ms;
+    o.timeout_ms = SOON_S * 1000;
+    o.retry = (struct pawl_retry){.kind = PAWL_RETRY_FOREVER, .pause_ms = 50};
+    *rc = pawl_client_open(&o, &c);
+    return c;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- one process ---- */
+
+static void one_process_needs_no_server(void **state)
+{
+    struct pawl_reply *r;
+    int rc;
+    struct pawl_client *c = open_local(dir, 10000, &rc), *again;
+
+    (void)state;
+    assert_int_equal(rc, PAWL_OK);
+    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/kept", .data = {"x", 1}), NULL), PAWL_OK);
+    again = open_local(dir, 10000, &rc); /* shares the host */
+    assert_int_equal(rc, PAWL_OK);
+    assert_int_equal(pawl_get(again, "/kept", NULL, NULL), PAWL_OK);
+    pawl_client_close(c);
+    assert_int_equal(pawl_get(again, "/kept", NULL, NULL), PAWL_OK);
+    pawl_client_close(again);
+    c = open_local(dir, 10000, &rc); /* and from its files */
+    assert_int_equal(rc, PAWL_OK);
+    assert_int_equal(pawl_get(c, "/kept", NULL, &r), PAWL_OK);
+    assert_int_equal(r->data.len, 1);
+    pawl_reply_free(r);
+    pawl_client_close(c);
+}
+
+static void a_stale_socket_is_replaced(void **state)
+{
+    char path[128];
+    struct pawl_client *c;
+    int rc;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/socket", dir);
+    unlink(path);
+    assert_int_equal(mknod(path, S_IFSOCK | 0600, 0), 0);
+    c = open_local(dir, 10000, &rc);
+    assert_int_equal(rc, PAWL_OK);
+    assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
+    pawl_client_close(c);
+}
+
+static void folders_that_cannot_be_used_say_why(void **state)
+{
+    char path[160];
+    FILE *f;
+    int rc;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/no/such", dir);
+    open_local(path, 10000, &rc);
+    assert_int_equal(rc, PAWL_ERR_NOT_FOUND);
+    snprintf(path, sizeof(path), "%s/version", dir);
+    open_local(path, 10000, &rc); /* a file */
+    assert_int_equal(rc, PAWL_ERR_EXISTS);
+    snprintf(path, sizeof(path), "%s/other", dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    strcat(path, "/version");
+    f = fopen(path, "w");
+    fputs("pawl local 99\n", f);
+    fclose(f);
+    snprintf(path, sizeof(path), "%s/other", dir);
+    open_local(path, 10000, &rc);
+    assert_int_equal(rc, PAWL_ERR_CONFIG);
+    if (geteuid() != 0) {
+        snprintf(path, sizeof(path), "%s/closed", dir);
+        assert_int_equal(mkdir(path, 0500), 0);
+        open_local(path, 10000, &rc);
+        assert_int_equal(rc, PAWL_ERR_PERMISSION);
+    }
+}
+
+/* A file system of its own would need root; /dev/full is a disk that is full to begin with. */
+static void a_full_disk_is_said(void **state)
+{
+    char path[160], version[200];
+    int rc;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/full", dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(version, sizeof(version), "%s/version.%d", path, (int)getpid());
+    assert_int_equal(symlink("/dev/full", version), 0);
+    open_local(path, 10000, &rc);
+    assert_int_equal(rc, PAWL_ERR_DISK_FULL);
+}
+
+/* ---- eight processes, and one that kills ---- */
+
+struct shared {
+    _Atomic long acked[N_PROCESSES];
+    _Atomic long n_wrong;
+    _Atomic bool stop;
+};
+
+static struct shared *shared;
+
+static void post(const struct pawl_event *event, void *arg)
+{
+    (void)event;
+    sem_post(arg);
+}
+
+static void wait_a_while(sem_t *s)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    t.tv_sec += 1;
+    sem_timedwait(s, &t);
+}
+
+static int sequence_of(const char *name)
+{
+    return atoi(name + strlen(name) - 10);
+}
+
+/* The name next ahead of ours; 0: none, we hold it; -1: ours is not there. */
+static int ahead_of(const struct pawl_reply *children, const char *mine, char *ahead)
+{
+    int best = -1;
+    bool there = false;
+
+    for (size_t i = 0; i < children->children.n; i++) {
+        const char *name = children->children.items[i];
+
+        there = there || strcmp(name, mine) == 0;
+        if (sequence_of(name) < sequence_of(mine) && sequence_of(name) > best) {
+            best = sequence_of(name);
+            snprintf(ahead, 128, "/lock/%s", name);
+        }
+    }
+    return !there ? -1 : best >= 0;
+}
+
+/* True when held; `path` is our node. */
+static bool acquire(struct pawl_client *c, char *path, int64_t *token, sem_t *wake)
+{
+    struct pawl_watch watch = {post, wake};
+    struct pawl_reply *r = NULL;
+    char ahead[128];
+    int rc = pawl_create(c,
+                         PAWL_CREATE(.path = "/lock/n-", .mode = PAWL_EPHEMERAL_SEQUENTIAL,
+                                     .flags = PAWL_PROTECTED | PAWL_PARENTS),
+                         &r);
+
+    if (rc != PAWL_OK) {
+        pawl_reply_free(r);
+        return false;
+    }
+    snprintf(path, 128, "%s", r->path);
+    *token = r->stat.czxid;
+    pawl_reply_free(r);
+    for (;;) {
+        int place = pawl_children(c, "/lock", NULL, &r) == PAWL_OK
+                        ? ahead_of(r, path + strlen("/lock/"), ahead)
+                        : -1;
+
+        pawl_reply_free(r);
+        if (place <= 0) {
+            return place == 0;
+        }
+        if (pawl_exists(c, ahead, &watch, NULL) == PAWL_OK) {
+            wait_a_while(wake);
+        }
+    }
+}
+
+struct value {
+    int64_t count, token;
+};
+
+/* One more, if the value is still the one we read; the token may only grow. */
+static bool count_up(struct pawl_client *c, int64_t token)
+{
+    struct pawl_reply *r;
+    struct value v = {0};
+    bool good;
+    int32_t version;
+
+    if (pawl_get(c, "/count", NULL, &r) != PAWL_OK) {
+        pawl_reply_free(r);
+        return false;
+    }
+    memcpy(&v, r->data.data, sizeof(v));
+    version = r->stat.version;
+    pawl_reply_free(r);
+    if (v.token > token) {
+        return false; /* we are not the holder any more */
+    }
+    v.count++;
+    v.token = token;
+    good = pawl_set(c,
+                    PAWL_SET(.path = "/count", .data = {&v, sizeof(v)}, .if_version = 1,
+                             .version = version, .flags = PAWL_IDEMPOTENT),
+                    NULL) == PAWL_OK;
+    return good;
+}
+
+static void run_process(int i)
+{
+    struct pawl_client *c;
+    sem_t wake;
+    int rc;
+
+    sem_init(&wake, 0, 0);
+    c = open_local(dir, SESSION_MS, &rc);
+    if (rc != PAWL_OK) {
+        atomic_fetch_add(&shared->n_wrong, 1);
+        _exit(1);
+    }
+    while (!atomic_load(&shared->stop)) {
+        char path[128];
+        int64_t token;
+
+        if (acquire(c, path, &token, &wake) && count_up(c, token)) {
+            atomic_fetch_add(&shared->acked[i], 1);
+        }
+        pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_IDEMPOTENT), NULL);
+    }
+    pawl_client_close(c);
+    _exit(0);
+}
+
+static pid_t spawn(int i)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        run_process(i);
+    }
+    return pid;
+}
+
+/* Who holds the lock file; 0: nobody. */
+static pid_t find_host(void)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char path[128];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/lock", dir);
+    fd = open(path, O_RDWR);
+    if (fd < 0 || fcntl(fd, F_GETLK, &whole) != 0 || whole.l_type == F_UNLCK) {
+        whole.l_pid = 0;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return whole.l_pid;
+}
+
+static long total(void)
+{
+    long sum = 0;
+
+    for (int i = 0; i < N_PROCESSES; i++) {
+        sum += atomic_load(&shared->acked[i]);
+    }
+    return sum;
+}
+
+/* Polling other processes: there is nothing to wait on. */
+static bool becomes(bool (*true_now)(long), long arg)
+{
+    int64_t deadline = now_ms() + SOON_S * 1000;
+
+    while (now_ms() < deadline) {
+        if (true_now(arg)) {
+            return true;
+        }
+        usleep(2000);
+    }
+    return false;
+}
+
+static bool counted_to(long n)
+{
+    return total() >= n;
+}
+
+static bool another_hosts(long old)
+{
+    pid_t host = find_host();
+
+    return host != 0 && host != (pid_t)old;
+}
+
+static int64_t kill_the_host(pid_t *pids)
+{
+    pid_t host = find_host();
+    int64_t killed_at;
+    int status;
+
+    assert_int_not_equal(host, 0);
+    for (int i = 0; i < N_PROCESSES; i++) {
+        if (pids[i] == host) {
+            killed_at = now_ms();
+            kill(host, SIGKILL);
+            assert_int_equal(waitpid(host, &status, 0), host);
+            assert_true(becomes(another_hosts, host));
+            killed_at = now_ms() - killed_at;
+            pids[i] = spawn(i);
+            return killed_at;
+        }
+    }
+    fail_msg("the host %d is none of ours", (int)host);
+    return 0;
+}
+
+static void the_host_may_be_killed_at_any_moment(void **state)
+{
+    struct value v = {0, 0};
+    struct pawl_client *c;
+    struct pawl_reply *r;
+    pid_t pids[N_PROCESSES];
+    int64_t took, longest = 0;
+    long acked;
+    int rc, status;
+
+    (void)state;
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(shared != MAP_FAILED);
+    c = open_local(dir, 10000, &rc);
+    assert_int_equal(rc, PAWL_OK);
+    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/count", .data = {&v, sizeof(v)}), NULL),
+                     PAWL_OK);
+    pawl_client_close(c);
+    for (int i = 0; i < N_PROCESSES; i++) {
+        pids[i] = spawn(i);
+    }
+    for (int i = 0; i < N_KILLS; i++) {
+        assert_true(becomes(counted_to, total() + 20));
+        took = kill_the_host(pids);
+        longest = took > longest ? took : longest;
+    }
+    assert_true(becomes(counted_to, total() + 20));
+    atomic_store(&shared->stop, true);
+    for (int i = 0; i < N_PROCESSES; i++) {
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        assert_int_equal(status, 0);
+    }
+    c = open_local(dir, 10000, &rc);
+    assert_int_equal(pawl_get(c, "/count", NULL, &r), PAWL_OK);
+    memcpy(&v, r->data.data, sizeof(v));
+    pawl_reply_free(r);
+    pawl_client_close(c);
+    acked = total();
+    print_message("%ld counted, %" PRId64 " in the node, slowest take-over %" PRId64 " ms\n", acked,
+                  v.count, longest);
+    assert_int_equal(shared->n_wrong, 0);
+    assert_true(v.count >= acked && v.count <= acked + N_KILLS);
+    assert_true(longest < 1000);
+    munmap(shared, sizeof(*shared));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_process_needs_no_server),
+        cmocka_unit_test(a_stale_socket_is_replaced),
+        cmocka_unit_test(folders_that_cannot_be_used_say_why),
+        cmocka_unit_test(a_full_disk_is_said),
+        cmocka_unit_test(the_host_may_be_killed_at_any_moment),
+    };
+
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

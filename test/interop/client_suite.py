@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""libpawl's client on pawld, on Apache ZooKeeper, or on an Apache ensemble of three.
+
+    client_suite.py --server pawld|apache|ensemble|local-sessions --program BUILD/client_suite [...]
+
+Starts the servers, runs the program (client_suite.c) on them, and kills, pauses and starts servers
+when it asks. `local-sessions` is an ensemble, too, with what read-only servers need. What is not known here goes to the program: --only NAME, --face FACE, --quick.
+"""
+import argparse
+import base64
+import hashlib
+import subprocess
+import sys
+
+import ensemble
+import servers
+
+SUPER = "super:" + base64.b64encode(hashlib.sha1(b"super:test").digest()).decode()
+
+CONFIG = {
+    "tickTime": "200",
+    "minSessionTimeout": "400",
+    "maxSessionTimeout": "60000",
+    "extendedTypesEnabled": "true",
+    "znode.container.checkIntervalMs": "300",
+}
+ENSEMBLE_CONFIG = dict(CONFIG, **{
+    "reconfigEnabled": "true",
+    "readonlymode.enabled": "true",
+    "DigestAuthenticationProvider.superDigest": SUPER,
+})
+
+LOCAL_SESSIONS = {"localSessionsEnabled": "true", "localSessionsUpgradingEnabled": "true"}
+
+
+class Single:
+    """One server that takes the same orders as an ensemble."""
+
+    def __init__(self, kind):
+        self.server = servers.make(kind, config=CONFIG)
+
+    def __enter__(self):
+        self.server.start()
+        return self
+
+    def __exit__(self, *exc):
+        self.server.close()
+
+    @property
+    def connect_string(self):
+        return self.server.address
+
+    def obey(self, line):
+        verb = line.split()[0]
+        if verb == "restart":
+            self.server.kill9()
+            self.server.start()
+        elif verb in ("pause", "resume"):
+            self.server.process.send_signal(
+                servers.signal.SIGSTOP if verb == "pause" else servers.signal.SIGCONT)
+        elif verb != "wait":
+            raise ValueError("unknown order: " + line)
+        return self.server.address
+
+    def settle(self):
+        if self.server.running():
+            self.server.process.send_signal(servers.signal.SIGCONT)
+        else:
+            self.server.start()
+
+
+class Three(ensemble.Ensemble):
+    def __init__(self, more=None):
+        super().__init__(config=dict(ENSEMBLE_CONFIG, **(more or {})))
+
+    def obey(self, line):
+        if line.startswith("entry "):
+            return self.members[int(line.split()[1]) - 1].entry()
+        return super().obey(line)
+
+    def settle(self):
+        self.start_missing()
+
+
+def converse(command, where):
+    """Runs the program to its end; returns its exit code."""
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                               bufsize=1, errors="replace")
+    try:
+        for line in process.stdout:
+            if not line.startswith("!"):
+                print(line, end="", flush=True)
+                if line.startswith("FAIL"):
+                    where.settle()  # it may have left servers dead or paused
+                continue
+            try:
+                answer = where.obey(line[1:].strip())
+            except (RuntimeError, ValueError) as e:
+                answer = "error: %s" % e
+            process.stdin.write(answer.replace("\n", " ") + "\n")
+            process.stdin.flush()
+        return process.wait(60)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--server", required=True,
+                        choices=sorted(servers.KINDS) + ["ensemble", "local-sessions"])
+    parser.add_argument("--program", required=True)
+    options, rest = parser.parse_known_args()
+    if options.server == "local-sessions":
+        servers_for_it, flags = Three(LOCAL_SESSIONS), ["--ensemble", "--local-sessions"]
+    elif options.server == "ensemble":
+        servers_for_it, flags = Three(), ["--ensemble"]
+    else:
+        servers_for_it, flags = Single(options.server), []
+    with servers_for_it as where:
+        code = converse([options.program, where.connect_string, "--control"] + flags + rest, where)
+    print("client on %s: %s" % (options.server, "passed" if code == 0 else "FAILED"))
+    return 0 if code == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

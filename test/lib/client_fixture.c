@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "lib/client_fixture.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/test.h"
+
+static struct pawl_server *server;
+static char address[64], root[64];
+static int port;
+
+int client_fixture_start(void **state)
+{
+    static const char *const properties[] = {"tickTime=200", "minSessionTimeout=400",
+                                             "maxSessionTimeout=60000", "maxClientCnxns=0",
+                                             "extendedTypesEnabled=true"};
+    const char *given = getenv("PAWL_TEST_SERVER");
+    struct pawl_server_options o;
+    char why[256] = "";
+
+    (void)state;
+    snprintf(root, sizeof(root), "/client-%d", (int)getpid());
+    if (given != NULL) {
+        snprintf(address, sizeof(address), "%s", given);
+        port = atoi(strrchr(given, ':') + 1);
+        return 0;
+    }
+    pawl_server_options_init(&o);
+    o.in_memory = 1;
+    o.properties = properties;
+    o.n_properties = TEST_COUNT(properties);
+    if (pawl_server_start(&o, &server, why, sizeof(why)) != PAWL_OK) {
+        print_error("no server: %s\n", why);
+        return -1;
+    }
+    snprintf(address, sizeof(address), "%s", pawl_server_address(server));
+    port = pawl_server_port(server);
+    return 0;
+}
+
+int client_fixture_stop(void **state)
+{
+    (void)state;
+    return pawl_server_stop(server);
+}
+
+int client_fixture_port(void)
+{
+    return port;
+}
+
+struct pawl_client_options client_fixture_options(void)
+{
+    struct pawl_client_options o;
+
+    pawl_client_options_init(&o);
+    o.servers = address;
+    o.session_timeout_ms = 10000;
+    o.name_space = root;
+    return o;
+}
+
+struct pawl_client *client_fixture_open(const struct pawl_client_options *options)
+{
+    struct pawl_client_options usual = client_fixture_options();
+    struct pawl_client *c = NULL;
+
+    assert_int_equal(pawl_client_open(options == NULL ? &usual : options, &c), PAWL_OK);
+    assert_int_equal(pawl_client_wait_connected(c, FIXTURE_SOON_S * 1000), PAWL_OK);
+    return c;
+}
+
+struct pawl_bytes text_bytes(const char *s)
+{
+    return (struct pawl_bytes){s, strlen(s)};
+}
+
+void wait_semaphore(sem_t *s)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    t.tv_sec += FIXTURE_SOON_S;
+    assert_int_equal(sem_timedwait(s, &t), 0);
+}
+
+static void note_state(struct pawl_client *c, enum pawl_state state, void *arg)
+{
+    struct state_log *s = arg;
+
+    (void)c;
+    pthread_mutex_lock(&s->lock);
+    s->list[s->n++] = state;
+    pthread_mutex_unlock(&s->lock);
+    sem_post(&s->some);
+}
+
+void expect_next_state(struct behind_proxy *b, int i, enum pawl_state state)
+{
+    wait_semaphore(&b->states.some);
+    assert_int_equal(b->states.list[i], state);
+}
+
+void behind_proxy_open(struct behind_proxy *b, struct pawl_client_options *options)
+{
+    b->proxy = tcp_proxy_new(port);
+    memset(&b->states, 0, sizeof(b->states));
+    sem_init(&b->states.some, 0, 0);
+    pthread_mutex_init(&b->states.lock, NULL);
+    snprintf(b->servers, sizeof(b->servers), "127.0.0.1:%d", tcp_proxy_port(b->proxy));
+    options->servers = b->servers;
+    options->on_state = note_state;
+    options->on_state_arg = &b->states;
+    b->c = client_fixture_open(options);
+    expect_next_state(b, 0, PAWL_STATE_CONNECTED);
+}
+
+void behind_proxy_close(struct behind_proxy *b)
+{
+    pawl_client_close(b->c);
+    tcp_proxy_free(b->proxy);
+}

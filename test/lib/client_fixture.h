@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client_fixture.h - what tests of the client share: a server in this process (or, with
+ * PAWL_TEST_SERVER=HOST:PORT in the environment, any other) and a link to it that can be cut. */
+#ifndef PAWL_TEST_CLIENT_FIXTURE_H
+#define PAWL_TEST_CLIENT_FIXTURE_H
+
+#include <pawl/pawl.h>
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+
+#include "lib/tcp_proxy.h"
+
+enum { FIXTURE_SOON_S = 20 };
+
+/* Group set-up and tear-down. */
+int client_fixture_start(void **state);
+int client_fixture_stop(void **state);
+int client_fixture_port(void);
+
+/* A session of 10 s in a namespace of this process's own. */
+struct pawl_client_options client_fixture_options(void);
+
+/* Fails the test when it does not connect. NULL: the usual options. */
+struct pawl_client *client_fixture_open(const struct pawl_client_options *options);
+
+struct pawl_bytes text_bytes(const char *s);
+void wait_semaphore(sem_t *s);
+
+/* States, as they come. */
+struct state_log {
+    sem_t some;
+    pthread_mutex_t lock;
+    enum pawl_state list[64];
+    int n;
+};
+
+/* A client behind a proxy. */
+struct behind_proxy {
+    struct tcp_proxy *proxy;
+    struct pawl_client *c;
+    struct state_log states;
+    char servers[32];
+};
+
+void behind_proxy_open(struct behind_proxy *b, struct pawl_client_options *options);
+void behind_proxy_close(struct behind_proxy *b);
+void expect_next_state(struct behind_proxy *b, int i, enum pawl_state state);
+
+#endif

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The client's core, byte by byte: what it sends when, and when it gives up. */
+#include "client/core.h"
+
+#include <stdlib.h>
+
+#include "client/internal.h"
+#include "lib/test.h"
+
+static struct core *new_core(const char *servers, struct core_options o)
+{
+    struct core *c;
+
+    o.session_timeout_ms = o.session_timeout_ms == 0 ? 9000 : o.session_timeout_ms;
+    o.lost_percent = o.lost_percent == 0 ? 100 : o.lost_percent;
+    o.max_request_bytes = 1000;
+    o.max_reply_bytes = 5000;
+    o.seed = 5;
+    assert_int_equal(core_new(&o, servers, 0, &c), 0);
+    return c;
+}
+
+static void free_core(struct core *c)
+{
+    struct item *item;
+
+    core_shut(c, PAWL_ERR_CLOSING);
+    while ((item = core_next_item(c)) != NULL) {
+        if (item->kind == ITEM_CALL) {
+            chunk_unref(((struct call *)item)->chunk);
+        }
+        free(item);
+    }
+    core_free(c);
+}
+
+/* All that it wants to send, as hexadecimal. */
+static const char *sent(struct core *c, int64_t now)
+{
+    static char text[8192];
+    size_t at = 0;
+    struct bytes b;
+
+    text[0] = '\0';
+    while ((b = core_output(c)).len > 0) {
+        for (size_t i = 0; i < b.len && at + 3 < sizeof(text); i++) {
+            at += (size_t)sprintf(text + at, "%02x", b.data[i]);
+        }
+        core_wrote(c, now, b.len);
+    }
+    return text;
+}
+
+static void receive(struct core *c, int64_t now, const void *data, size_t len)
+{
+    const uint8_t *from = data;
+
+    while (len > 0) {
+        uint8_t *at;
+        size_t room = core_room(c, &at);
+
+        room = room < len ? room : len;
+        memcpy(at, from, room);
+        core_received(c, now, room);
+        from += room;
+        len -= room;
+    }
+}
+
+static void answer_hello(struct core *c, int64_t now, int64_t session, int timeout, bool read_only)
+{
+    struct connect_response r = {.timeout_ms = timeout,
+                                 .session_id = session,
+                                 .password = "0123456789abcde",
+                                 .has_read_only = true,
+                                 .read_only = read_only};
+    struct strbuf b;
+
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    connect_response_write(&b, &r);
+    receive(c, now, b.data, b.len);
+    strbuf_fini(&b);
+}
+
+static void link_up(struct core *c, int64_t now)
+{
+    core_tick(c, now);
+    assert_true(c->want_link);
+    c->want_link = false;
+    core_link_up(c, now);
+    sent(c, now);
+}
+
+static void connect(struct core *c, int64_t now)
+{
+    link_up(c, now);
+    answer_hello(c, now, 0x77, c->options.session_timeout_ms, false);
+}
+
+static void answer(struct core *c, int64_t now, int32_t xid, int64_t zxid, int32_t err)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    reply_end(&b, reply_begin(&b, xid, zxid, err));
+    receive(c, now, b.data, b.len);
+    strbuf_fini(&b);
+}
+
+static struct call *submit(struct core *c, int32_t op, int64_t deadline)
+{
+    struct call *call = call_new(op);
+    struct request q = {.path = bytes_str("/a"), .version = -1};
+
+    call->deadline_ms = deadline;
+    assert_int_equal(core_submit(c, call, &q), 0);
+    return call;
+}
+
+static void expect_state(struct core *c, enum pawl_state state)
+{
+    struct item *item = core_next_item(c);
+
+    assert_non_null(item);
+    assert_int_equal(item->kind, ITEM_STATE);
+    assert_int_equal(((struct state_item *)item)->state, state);
+    free(item);
+}
+
+static void expect_call(struct core *c, struct call *call, int err, enum pawl_outcome outcome)
+{
+    struct item *item = core_next_item(c);
+
+    assert_ptr_equal(item, &call->item);
+    assert_int_equal(call->err, err);
+    assert_int_equal(call->outcome, outcome);
+    chunk_unref(call->chunk);
+    free(call);
+}
+
+/* ---- tests ---- */
+
+static void the_handshake_is_the_recorded_one(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){.session_timeout_ms = 10000});
+
+    (void)state;
+    core_tick(c, 0);
+    assert_true(c->want_link);
+    core_link_up(c, 0);
+    assert_string_equal(sent(c, 0), "0000002d000000000000000000000000000027100000000000000000"
+                                    "000000100000000000000000000000000000000000");
+    submit(c, OP_SYNC, 0);
+    assert_string_equal(sent(c, 0), ""); /* nothing else before the answer */
+    answer_hello(c, 5, 0x77, 10000, false);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    assert_string_equal(sent(c, 5), "0000000e0000000100000009000000022f61");
+    free_core(c);
+}
+
+static void pings_keep_an_idle_link(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+
+    (void)state;
+    connect(c, 100);
+    assert_int_equal(core_next_ms(c), 3100);
+    core_tick(c, 3099);
+    assert_string_equal(sent(c, 3099), "");
+    core_tick(c, 3100);
+    assert_string_equal(sent(c, 3100), "00000008fffffffe0000000b");
+    assert_int_equal(core_next_ms(c), 6100); /* nothing heard for 2T/3 */
+    answer(c, 3150, XID_PING, 5, 0);
+    assert_int_equal(core_certain_ms(c, 3150), 8950); /* from when the ping was sent */
+    assert_int_equal(c->last_zxid, 0);                /* a ping tells nothing */
+    assert_int_equal(core_next_ms(c), 6100);
+    core_tick(c, 6100);
+    assert_string_equal(sent(c, 6100), "00000008fffffffe0000000b");
+    core_tick(c, 9149);
+    assert_false(c->want_drop);
+    core_tick(c, 9150);
+    assert_true(c->want_drop);
+    free_core(c);
+}
+
+static void a_silent_link_is_suspended_then_lost(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){.lost_percent = 50});
+
+    (void)state;
+    connect(c, 0);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    core_tick(c, 6000);
+    expect_state(c, PAWL_STATE_SUSPENDED);
+    assert_int_equal(c->session_id, 0x77);
+    core_tick(c, 10499);
+    assert_null(core_next_item(c));
+    core_tick(c, 10500);
+    expect_state(c, PAWL_STATE_LOST);
+    assert_int_equal(c->session_id, 0);
+    assert_int_equal(core_certain_ms(c, 10500), 0);
+    free_core(c);
+}
+
+static void a_refused_session_is_lost_at_once(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+    struct call *call;
+
+    (void)state;
+    connect(c, 0);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    core_link_down(c, 10);
+    expect_state(c, PAWL_STATE_SUSPENDED);
+    call = submit(c, OP_SYNC, 0);
+    link_up(c, 10);
+    answer_hello(c, 20, 0, 0, false);
+    expect_state(c, PAWL_STATE_LOST);
+    expect_call(c, call, PAWL_ERR_SESSION_EXPIRED, PAWL_OUTCOME_NOT_SENT);
+    link_up(c, 60000);
+    answer_hello(c, 60000, 0x78, 9000, false);
+    expect_state(c, PAWL_STATE_RECONNECTED);
+    free_core(c);
+}
+
+static void with_one_session_lost_is_final(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){.one_session = true});
+    struct call *call = call_new(OP_SYNC);
+    struct request q = {.path = bytes_str("/a")};
+
+    (void)state;
+    connect(c, 0);
+    core_link_down(c, 10);
+    core_tick(c, 20000);
+    assert_int_equal(c->state, PAWL_STATE_LOST);
+    assert_int_equal(core_next_ms(c), INT64_MAX);
+    assert_int_equal(core_submit(c, call, &q), PAWL_ERR_SESSION_EXPIRED);
+    free(call);
+    free_core(c);
+}
+
+static void half_a_frame_was_not_sent(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+    struct call *whole, *half, *behind;
+
+    (void)state;
+    connect(c, 0);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    whole = submit(c, OP_SYNC, 0);
+    half = submit(c, OP_GET_ACL, 0);
+    behind = submit(c, OP_GET_EPHEMERALS, 0);
+    core_wrote(c, 1, 18 + 5);
+    core_link_down(c, 2);
+    expect_call(c, whole, PAWL_ERR_CONNECTION_LOSS, PAWL_OUTCOME_UNKNOWN);
+    expect_state(c, PAWL_STATE_SUSPENDED);
+    connect(c, 2);
+    expect_state(c, PAWL_STATE_RECONNECTED);
+    assert_string_equal(sent(c, 3), "0000000e0000000200000006000000022f61"
+                                    "0000000e0000000300000067000000022f61");
+    answer(c, 4, 2, 9, PAWL_ERR_NO_NODE);
+    expect_call(c, half, PAWL_ERR_NO_NODE, PAWL_OUTCOME_REFUSED);
+    answer(c, 4, 3, 9, 0);
+    expect_call(c, behind, 0, PAWL_OUTCOME_DONE);
+    free_core(c);
+}
+
+static void what_is_out_of_time_is_not_sent_later(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+    struct call *late, *kept;
+
+    (void)state;
+    late = submit(c, OP_SYNC, 500);
+    kept = submit(c, OP_GET_ACL, 0);
+    core_tick(c, 499);
+    assert_null(core_next_item(c));
+    core_tick(c, 500);
+    expect_call(c, late, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
+    c->want_link = false;
+    core_link_up(c, 500);
+    sent(c, 500);
+    answer_hello(c, 500, 1, 9000, false);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    assert_string_equal(sent(c, 501), "0000000e0000000200000006000000022f61");
+    answer(c, 502, 2, 1, PAWL_ERR_NO_NODE);
+    expect_call(c, kept, PAWL_ERR_NO_NODE, PAWL_OUTCOME_REFUSED);
+    free_core(c);
+}
+
+static void a_late_answer_finds_nobody_and_harms_nobody(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+    struct call *late, *next;
+
+    (void)state;
+    connect(c, 0);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    late = submit(c, OP_SYNC, 100);
+    next = submit(c, OP_GET_ACL, 0);
+    sent(c, 1);
+    core_tick(c, 100);
+    expect_call(c, late, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_UNKNOWN);
+    answer(c, 120, 1, 5, 0);
+    assert_null(core_next_item(c));
+    answer(c, 121, 2, 5, PAWL_ERR_NO_AUTH);
+    expect_call(c, next, PAWL_ERR_NO_AUTH, PAWL_OUTCOME_REFUSED);
+    assert_int_equal(c->last_zxid, 5);
+    free_core(c);
+}
+
+static void an_answer_out_of_order_ends_the_link(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+
+    (void)state;
+    connect(c, 0);
+    submit(c, OP_SYNC, 0);
+    sent(c, 1);
+    answer(c, 2, 5, 5, 0);
+    assert_true(c->want_drop);
+    assert_int_equal(c->link, LINK_NONE);
+    free_core(c);
+}
+
+static void a_frame_too_large_is_skipped(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+    struct call *large, *next;
+    struct strbuf b;
+    size_t start;
+
+    (void)state;
+    connect(c, 0);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    large = submit(c, OP_GET_DATA, 0);
+    next = submit(c, OP_GET_ACL, 0);
+    sent(c, 1);
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    start = reply_begin(&b, 1, 4, 0);
+    for (int i = 0; i < 20000; i++) {
+        jute_write_int(&b, -1);
+    }
+    reply_end(&b, start);
+    reply_end(&b, reply_begin(&b, 2, 4, PAWL_ERR_NO_NODE));
+    for (size_t i = 0; i < b.len; i += 7) {
+        receive(c, 2, b.data + i, b.len - i < 7 ? b.len - i : 7);
+    }
+    strbuf_fini(&b);
+    expect_call(c, large, PAWL_ERR_TOO_LARGE, PAWL_OUTCOME_REFUSED);
+    expect_call(c, next, PAWL_ERR_NO_NODE, PAWL_OUTCOME_REFUSED);
+    assert_int_equal(c->link, LINK_READY);
+    free_core(c);
+}
+
+static void a_negative_length_ends_the_link(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+
+    (void)state;
+    connect(c, 0);
+    receive(c, 1, "\xff\xff\xff\xff", 4);
+    assert_int_equal(c->link, LINK_NONE);
+    free_core(c);
+}
+
+static void credentials_come_first_on_every_link(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+
+    (void)state;
+    assert_int_equal(core_add_auth(c, bytes_str("digest"), bytes_str("bob:pw")), 0);
+    for (int i = 0; i < 2; i++) {
+        submit(c, OP_SYNC, 0);
+        connect(c, i);
+        assert_non_null(strstr(sent(c, i),
+                               "00000020fffffffc0000006400000000000000066469676573740000"
+                               "0006626f623a7077"
+                               "0000000e"));
+        core_link_down(c, i);
+    }
+    connect(c, 2);
+    sent(c, 2);
+    answer(c, 3, XID_AUTH, 0, PAWL_ERR_AUTH_FAILED);
+    assert_int_equal(c->link, LINK_NONE); /* and they are forgotten */
+    assert_true(list_empty(&c->auths));
+    free_core(c);
+}
+
+static void back_off_grows_until_a_session_stands(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+    int64_t now = 0, longest = 0;
+
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        link_up(c, now); /* accepted, and then closed without a word */
+        core_link_down(c, now);
+        longest = c->connect_at_ms - now;
+        assert_true(longest <= 900);
+        now = c->connect_at_ms;
+    }
+    assert_true(longest >= 450);
+    connect(c, now);
+    core_link_down(c, now);
+    assert_int_equal(c->connect_at_ms, now); /* the first attempt after a session is at once */
+    free_core(c);
+}
+
+static void a_read_only_server_is_left_for_a_better_one(void **state)
+{
+    struct core *c = new_core("a,b", (struct core_options){.read_only = true});
+    size_t other;
+
+    (void)state;
+    link_up(c, 0);
+    answer_hello(c, 0, 0x55, 9000, true);
+    expect_state(c, PAWL_STATE_READ_ONLY);
+    core_tick(c, 100);
+    assert_true(c->want_probe);
+    c->want_probe = false;
+    core_probed(c, 110, false);
+    assert_int_equal(c->link, LINK_READY);
+    core_tick(c, 300);
+    assert_true(c->want_probe);
+    other = c->probe_host;
+    core_probed(c, 310, true);
+    expect_state(c, PAWL_STATE_SUSPENDED);
+    core_tick(c, 310);
+    assert_int_equal(c->host, other);
+    c->want_link = c->want_drop = false;
+    core_link_up(c, 310);
+    /* A session of a read-only server is worth nothing elsewhere: a new one is asked for. */
+    assert_non_null(strstr(sent(c, 310), "000023280000000000000000"));
+    answer_hello(c, 311, 0x56, 9000, false);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    free_core(c);
+}
+
+static void requests_too_large_stay_here(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+    struct call *call = call_new(OP_SET_DATA);
+    char data[1100] = "";
+    struct request q = {.path = bytes_str("/a"), .data = bytes_of(data, sizeof(data))};
+
+    (void)state;
+    connect(c, 0);
+    assert_int_equal(core_submit(c, call, &q), PAWL_ERR_TOO_LARGE);
+    assert_string_equal(sent(c, 0), "");
+    free(call);
+    free_core(c);
+}
+
+static void retry_policies_are_curators(void **state)
+{
+    struct pawl_retry n = {.kind = PAWL_RETRY_N_TIMES, .n = 2, .pause_ms = 7};
+    struct pawl_retry e = {.kind = PAWL_RETRY_EXPONENTIAL, .n = 50, .pause_ms = 10};
+    struct pawl_retry b = {.kind = PAWL_RETRY_BOUNDED, .n = 9, .pause_ms = 10, .max_pause_ms = 30};
+    struct pawl_retry u = {.kind = PAWL_RETRY_UNTIL, .elapsed_ms = 100, .pause_ms = 5};
+    struct pawl_retry f = {.kind = PAWL_RETRY_FOREVER, .pause_ms = 3};
+
+    (void)state;
+    assert_int_equal(pawl_retry_pause(&n, 1, 0, 0), 7);
+    assert_int_equal(pawl_retry_pause(&n, 2, 0, 0), -1);
+    assert_int_equal(pawl_retry_pause(&e, 0, 0, 0), 10);
+    assert_int_equal(pawl_retry_pause(&e, 3, 0, 15), 150);
+    assert_int_equal(pawl_retry_pause(&e, 3, 0, 16),
+                     10); /* 16 mod 2^4 is 0, and that counts as 1 */
+    assert_int_equal(pawl_retry_pause(&e, 28, 0, UINT64_MAX), 10 * ((INT64_C(1) << 29) - 1));
+    assert_int_equal(pawl_retry_pause(&e, 29, 0, 0), -1);
+    assert_int_equal(pawl_retry_pause(&b, 3, 0, 15), 30);
+    assert_int_equal(pawl_retry_pause(&u, 1000, 99, 0), 5);
+    assert_int_equal(pawl_retry_pause(&u, 0, 100, 0), -1);
+    assert_int_equal(pawl_retry_pause(&f, 1 << 20, 1 << 30, 0), 3);
+    assert_int_equal(pawl_retry_pause(&(struct pawl_retry){0}, 0, 0, 0), -1);
+}
+
+static void unpack_hex(const char *hex, uint8_t *out, size_t *len)
+{
+    unsigned byte;
+
+    for (*len = 0; sscanf(hex + 2 * *len, "%2x", &byte) == 1; (*len)++) {
+        out[*len] = (uint8_t)byte;
+    }
+}
+
+static void gzip_reads_what_curator_writes(void **state)
+{
+    static const char *const hello = "1f8b0800000000000000cb48cdc9c957c8402701e3513d8d17000000";
+    uint8_t in[128], *out;
+    size_t len, n;
+
+    (void)state;
+    unpack_hex(hello, in, &len);
+    assert_int_equal(gzip_unpack(bytes_of(in, len), 1 << 20, &out, &n), 0);
+    assert_bytes_equal(bytes_of(out, n), bytes_str("hello hello hello hello"));
+    free(out);
+    assert_int_equal(gzip_unpack(bytes_of(in, len), 3, &out, &n), 0); /* one block may exceed it */
+    free(out);
+    for (size_t k = 0; k < len; k++) { /* cut off anywhere it is damaged */
+        assert_int_equal(gzip_unpack(bytes_of(in, k), 1 << 20, &out, &n),
+                         PAWL_ERR_DATA_INCONSISTENCY);
+    }
+    in[len] = 0; /* something behind it */
+    assert_int_equal(gzip_unpack(bytes_of(in, len + 1), 1 << 20, &out, &n),
+                     PAWL_ERR_DATA_INCONSISTENCY);
+    in[20] ^= 1;
+    assert_int_equal(gzip_unpack(bytes_of(in, len), 1 << 20, &out, &n),
+                     PAWL_ERR_DATA_INCONSISTENCY);
+    assert_int_equal(gzip_pack(bytes_of("", 0), &out, &len), 0);
+    assert_int_equal(len, 20);
+    memcpy(in, out, len);
+    free(out);
+    assert_int_equal(gzip_unpack(bytes_of(in, len), 1 << 20, &out, &n), 0);
+    assert_int_equal(n, 0);
+    free(out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_handshake_is_the_recorded_one),
+        cmocka_unit_test(pings_keep_an_idle_link),
+        cmocka_unit_test(a_silent_link_is_suspended_then_lost),
+        cmocka_unit_test(a_refused_session_is_lost_at_once),
+        cmocka_unit_test(with_one_session_lost_is_final),
+        cmocka_unit_test(half_a_frame_was_not_sent),
+        cmocka_unit_test(what_is_out_of_time_is_not_sent_later),
+        cmocka_unit_test(a_late_answer_finds_nobody_and_harms_nobody),
+        cmocka_unit_test(an_answer_out_of_order_ends_the_link),
+        cmocka_unit_test(a_frame_too_large_is_skipped),
+        cmocka_unit_test(a_negative_length_ends_the_link),
+        cmocka_unit_test(credentials_come_first_on_every_link),
+        cmocka_unit_test(back_off_grows_until_a_session_stands),
+        cmocka_unit_test(a_read_only_server_is_left_for_a_better_one),
+        cmocka_unit_test(requests_too_large_stay_here),
+        cmocka_unit_test(retry_policies_are_curators),
+        cmocka_unit_test(gzip_reads_what_curator_writes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
