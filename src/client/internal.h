@@ -112,6 +112,7 @@ struct engine {
     _Atomic bool woken;
     bool io_asleep;
     int64_t sleep_until_ms;
+    bool in_turn; /* whoever makes the turn looks at the inbox afterwards */
 
     struct waiter *driver;
     struct list waiters;
@@ -153,6 +154,9 @@ void engine_settle(struct engine *e, int64_t now_ms);
 /* Timers, then waits at most `timeout_ms` (-1: as the timers say) for the machine, then handles
  * it. The lock is released while it waits. */
 void engine_turn(struct engine *e, int64_t timeout_ms);
+
+/* After turns made for a blocking call: callbacks that came up meanwhile are the loop's. */
+void engine_tell_loop(struct engine *e);
 
 /* How long engine_turn() would wait, -1: for ever. */
 int64_t engine_wait_ms(struct engine *e, int64_t now_ms);
@@ -232,5 +236,7 @@ void engine_ref(struct engine *e);
 void engine_unref(struct engine *e);
 int client_check(const struct pawl_client *c); /* FORKED, BAD_ARGUMENTS or 0 */
 void engine_thread_ends(struct engine *e);     /* with the lock; gives the reference back */
+int engine_add_listener(struct engine *e, pawl_state_fn fn, void *arg);
+void engine_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadline_ms);
 
 #endif

@@ -334,7 +334,7 @@ static void hand_out(struct engine *e, int64_t now_ms)
         e->dispatch_asleep = false;
         pthread_cond_signal(&e->inbox_filled);
     }
-    if (!list_empty(&e->inbox) && e->mode == PAWL_DISPATCH_EXTERNAL) {
+    if (!list_empty(&e->inbox) && e->mode == PAWL_DISPATCH_EXTERNAL && !e->in_turn) {
         engine_wake(e); /* makes the descriptor readable: somebody has to run them */
     }
 }
@@ -451,6 +451,7 @@ void engine_turn(struct engine *e, int64_t timeout_ms)
     int n;
 
     logging_use(&e->log_target);
+    e->in_turn = true;
     e->io_asleep = false;
     tick(e, now);
     wait = engine_wait_ms(e, now);
@@ -468,7 +469,15 @@ void engine_turn(struct engine *e, int64_t timeout_ms)
     }
     engine_settle(e, now);
     e->io_asleep = e->mode == PAWL_DISPATCH_EXTERNAL;
+    e->in_turn = false;
     logging_use(before);
+}
+
+void engine_tell_loop(struct engine *e)
+{
+    if (e->mode == PAWL_DISPATCH_EXTERNAL && !list_empty(&e->inbox)) {
+        engine_wake(e);
+    }
 }
 
 void *io_thread_main(void *engine)

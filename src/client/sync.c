@@ -162,6 +162,7 @@ bool waiter_wait(struct engine *e, struct waiter *w, int64_t deadline_ms)
     }
     list_remove(&w->link);
     pass_on(e, w);
+    engine_tell_loop(e);
     logging_use(before);
     return w->done;
 }
@@ -196,7 +197,7 @@ void engine_barrier(struct engine *e, int64_t deadline_ms)
     struct call *call;
     bool last;
 
-    if (e->mode != PAWL_DISPATCH_THREAD || engine_is_dispatcher(e)) {
+    if (e->mode != PAWL_DISPATCH_THREAD || engine_is_dispatcher(e) || e->stop) {
         return;
     }
     b = calloc(1, sizeof(*b));

@@ -27,6 +27,9 @@ from servers import Apache, Pawld
 CLIENTS = ("zookeeper", "bare", "pawl")
 RUN_SECONDS_MAX = 120
 CPU_BAR = 0.5
+# Where one call waits for another, client and server may share a core or not; one is several times
+# the other, and which it is changes from run to run. Such rows get so many times more runs.
+TOSSED_RUNS = 3
 BARE_BAR = 0.85
 SOCKET_FOLDER_BYTES_MAX = 80  # the path of a Unix socket has to be short
 GROWTH_KB_MAX = 256  # of a few megabytes: what malloc keeps or gives back by chance
@@ -143,6 +146,7 @@ class LocalRow(Row):
 
     value = "rate"
     server = "local"
+    more_runs = TOSSED_RUNS
 
     def __init__(self, key, title, arguments, hosted):
         super().__init__(key, title, *arguments)
@@ -180,9 +184,7 @@ def asynchronous(outstanding, *more):
 def rate_rows(server):
     get_bar, set_bar = (10, 5) if server == "pawld" else (1.4, 1.4)
     row = RateRow("get", "blocking get, 1 thread", server, ("blocking", []), 1.3, BARE_BAR)
-    # Client and server on one core or on two: either is several times the other, and which it is
-    # changes from run to run.
-    row.more_runs = 3
+    row.more_runs = TOSSED_RUNS
     yield row
     yield RateRow("get-8", "blocking get, 8 threads on one handle", server,
                   ("blocking", ["--threads", "8"]), 2, has_bare=False)
@@ -303,7 +305,7 @@ class Bench:
             self.run("bare", "setup", tcp)
             self.run("pawl", "setup", f"local:{folder}")
             for row in rows:
-                for _ in range(self.o.runs):
+                for _ in range(self.o.runs * row.more_runs):
                     with self.failing(row, "tcp"):
                         self.cell(row, "pawl", tcp, "tcp")
                     with self.failing(row, "pawl"), self.host(row.hosted, folder):

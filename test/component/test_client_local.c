@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -19,7 +20,7 @@
 #include "daemon/local_host.h"
 #include "lib/test.h"
 
-enum { N_PROCESSES = 8, N_KILLS = 20, SOON_S = 60, SESSION_MS = 2000 };
+enum { N_PROCESSES = 8, READER = N_PROCESSES - 1, N_KILLS = 20, SOON_S = 60, SESSION_MS = 2000 };
 
 static char dir[64];
 
@@ -127,12 +128,28 @@ static void folders_that_cannot_be_used_say_why(void **state)
     snprintf(path, sizeof(path), "%s/other", dir);
     open_local(path, 10000, &rc);
     assert_int_equal(rc, PAWL_ERR_CONFIG);
-    if (geteuid() != 0) {
-        snprintf(path, sizeof(path), "%s/closed", dir);
-        assert_int_equal(mkdir(path, 0500), 0);
+}
+
+/* Root may do anything, so another user tries; nobody else has to be asked for that. */
+static void a_folder_without_permission_says_so(void **state)
+{
+    char path[160];
+    int rc, status;
+    pid_t pid;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/closed", dir);
+    assert_int_equal(mkdir(path, 0500), 0);
+    pid = fork();
+    if (pid == 0) {
+        if (geteuid() == 0 && setuid(65534) != 0) {
+            _exit(2);
+        }
         open_local(path, 10000, &rc);
-        assert_int_equal(rc, PAWL_ERR_PERMISSION);
+        _exit(rc == PAWL_ERR_PERMISSION ? 0 : 1);
     }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
 }
 
 /* A file system of its own would need root; /dev/full is a disk that is full to begin with. */
@@ -155,6 +172,8 @@ static void a_full_disk_is_said(void **state)
 struct shared {
     _Atomic long acked[N_PROCESSES];
     _Atomic long n_wrong;
+    _Atomic long longest_read_ms; /* over a take-over, that is how long nobody was served */
+    _Atomic long n_reads, n_suspended, n_lost;
     _Atomic bool stop;
 };
 
@@ -262,8 +281,35 @@ static bool count_up(struct pawl_client *c, int64_t token)
     return good;
 }
 
+static void note_state(struct pawl_client *c, enum pawl_state state, void *arg)
+{
+    (void)c;
+    (void)arg;
+    shared->n_suspended += state == PAWL_STATE_SUSPENDED;
+    shared->n_lost += state == PAWL_STATE_LOST;
+}
+
+/* Reads on and on beside the lock; no read may fail, none may take long. */
+static void *read_on(void *client)
+{
+    while (!atomic_load(&shared->stop)) {
+        int64_t began = now_ms();
+        long took;
+
+        atomic_fetch_add(&shared->n_wrong, pawl_exists(client, "/count", NULL, NULL) != PAWL_OK);
+        took = (long)(now_ms() - began);
+        if (took > shared->longest_read_ms) {
+            shared->longest_read_ms = took;
+        }
+        shared->n_reads++;
+        usleep(1000); /* leave the machine to the others */
+    }
+    return NULL;
+}
+
 static void run_process(int i)
 {
+    pthread_t reader;
     struct pawl_client *c;
     sem_t wake;
     int rc;
@@ -274,6 +320,12 @@ static void run_process(int i)
         atomic_fetch_add(&shared->n_wrong, 1);
         _exit(1);
     }
+    if (i == READER) {
+        pawl_client_add_listener(c, note_state, NULL);
+        if (pthread_create(&reader, NULL, read_on, c) != 0) {
+            _exit(1);
+        }
+    }
     while (!atomic_load(&shared->stop)) {
         char path[128];
         int64_t token;
@@ -282,6 +334,9 @@ static void run_process(int i)
             atomic_fetch_add(&shared->acked[i], 1);
         }
         pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_IDEMPOTENT), NULL);
+    }
+    if (i == READER) {
+        pthread_join(reader, NULL);
     }
     pawl_client_close(c);
     _exit(0);
@@ -411,11 +466,17 @@ static void the_host_may_be_killed_at_any_moment(void **state)
     pawl_reply_free(r);
     pawl_client_close(c);
     acked = total();
-    print_message("%ld counted, %" PRId64 " in the node, slowest take-over %" PRId64 " ms\n", acked,
-                  v.count, longest);
+    print_message("%ld counted, %" PRId64 " in the node; slowest take-over %" PRId64
+                  " ms; %ld reads, "
+                  "the slowest %ld ms, suspended %ld times\n",
+                  acked, v.count, longest, (long)shared->n_reads, (long)shared->longest_read_ms,
+                  (long)shared->n_suspended);
     assert_int_equal(shared->n_wrong, 0);
     assert_true(v.count >= acked && v.count <= acked + N_KILLS);
     assert_true(longest < 1000);
+    assert_true(shared->longest_read_ms < 1000);
+    assert_true(shared->n_suspended > 0);
+    assert_int_equal(shared->n_lost, 0);
     munmap(shared, sizeof(*shared));
 }
 
@@ -425,6 +486,7 @@ int main(void)
         cmocka_unit_test(one_process_needs_no_server),
         cmocka_unit_test(a_stale_socket_is_replaced),
         cmocka_unit_test(folders_that_cannot_be_used_say_why),
+        cmocka_unit_test(a_folder_without_permission_says_so),
         cmocka_unit_test(a_full_disk_is_said),
         cmocka_unit_test(the_host_may_be_killed_at_any_moment),
     };

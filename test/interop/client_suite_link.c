@@ -2,6 +2,7 @@
 /* client_suite_link.c - what a bad link does: states, outcomes, retries, other servers. */
 #include <arpa/inet.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -182,6 +183,51 @@ static void a_stopped_process_learns_that_its_session_is_gone(void)
     EXPECT(pawl_client_session_id(c) != session);
     EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_EPHEMERAL)));
     pawl_client_close(c);
+}
+
+struct busy {
+    struct pawl_client *c;
+    atomic_bool stop;
+};
+
+static void *call_and_call(void *arg)
+{
+    struct busy *b = arg;
+
+    while (!atomic_load(&b->stop)) {
+        (void)pawl_get(b->c, "/", NULL, NULL);
+    }
+    return NULL;
+}
+
+/* Whoever reads from the link when it breaks, the next one is made without delay. */
+static void a_cut_under_blocking_calls_is_repaired_at_once(void)
+{
+    struct relay *relay = relay_new(suite.servers);
+    struct states states = {0};
+    struct busy busy = {.c = open_simply(relay, &states)};
+    pthread_t threads[2];
+    int64_t began;
+
+    for (int i = 0; i < 2; i++) {
+        EXPECT_INT(pthread_create(&threads[i], NULL, call_and_call, &busy), 0);
+    }
+    EXPECT(states_reach(busy.c, &states, PAWL_STATE_CONNECTED, 1000));
+    for (int i = 0; i < 10; i++) {
+        sleep_ms(20);
+        pthread_mutex_lock(&happened_lock);
+        states.n = 0;
+        pthread_mutex_unlock(&happened_lock);
+        began = now_ms();
+        relay_cut(relay);
+        EXPECT(states_reach(busy.c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
+        EXPECT(now_ms() - began < 1000);
+    }
+    atomic_store(&busy.stop, true);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    pawl_client_close(busy.c);
 }
 
 static void listeners_come_and_go(void)
@@ -615,6 +661,8 @@ const struct test tests_link[] = {
     {"one_session_stays_lost", one_session_stays_lost, FACES_ALL, 0},
     {"a_stopped_process_learns_that_its_session_is_gone",
      a_stopped_process_learns_that_its_session_is_gone, FACES_ALL, 0},
+    {"a_cut_under_blocking_calls_is_repaired_at_once",
+     a_cut_under_blocking_calls_is_repaired_at_once, 0, 0},
     {"listeners_come_and_go", listeners_come_and_go, FACES_ALL, 0},
     {"an_idle_session_lives_on", an_idle_session_lives_on, FACES_ALL, 0},
     {"a_write_in_flight_is_unknown", a_write_in_flight_is_unknown, FACES_ALL, 0},

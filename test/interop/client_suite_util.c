@@ -211,6 +211,13 @@ void sleep_ms(int ms)
 
 /* ---- clients ---- */
 
+/* CLIENT_SUITE_LOG=1 shows what the library says of itself. */
+static void log_line(enum pawl_log_level level, const char *line, void *arg)
+{
+    (void)arg;
+    fprintf(stderr, "    %lld [%d] %s\n", (long long)now_ms(), (int)level, line);
+}
+
 void options_for_test(struct pawl_client_options *options)
 {
     static const enum pawl_dispatch dispatch[N_FACES] = {
@@ -220,6 +227,10 @@ void options_for_test(struct pawl_client_options *options)
     options->servers = suite.servers;
     options->session_timeout_ms = 10000;
     options->dispatch = dispatch[suite.face];
+    if (getenv("CLIENT_SUITE_LOG") != NULL) {
+        options->log = log_line;
+        options->log_level = PAWL_LOG_DEBUG;
+    }
 }
 
 struct pawl_client *open_with(const struct pawl_client_options *options)
