@@ -12,6 +12,8 @@ for folder in "$@"; do
     echo "subdirs(\"$PWD/$folder\")"
 done >build/all-tests/CTestTestfile.cmake
 
+export TSAN_OPTIONS="suppressions=$PWD/test/tsan.supp"
+
 # The thread sanitizer of gcc 12 cannot live with as much address randomisation as newer kernels
 # do by default; where it may be turned off for one program, it is.
 run=

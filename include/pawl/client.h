@@ -122,7 +122,7 @@ struct pawl_client_options {
      * front of every path. "unix:/path/to/socket" and "local:DIR" are possible, too. */
     const char *servers;
     int session_timeout_ms; /* what we ask for; default 60000 */
-    int connect_timeout_ms; /* per attempt; default: session timeout / number of servers */
+    int connect_timeout_ms; /* per attempt; default: session timeout / max(3, servers) */
     int timeout_ms;         /* of every call; default 15000; -1: none */
     int close_timeout_ms;   /* default 5000 */
     int lost_percent;       /* LOST after this part of the session's timeout; default 100 */

@@ -165,9 +165,12 @@ static void lose_session(struct core *c, int64_t now_ms)
 
 /* ---- the link ---- */
 
+/* Even with one server three attempts fit into the session's timeout: a server of Apache that is
+ * just starting takes connections and forgets them, and waiting for it would cost the session. */
 static int connect_timeout(const struct core *c)
 {
-    int share = c->timeout_ms / (int)(c->hosts.n > 1000 ? 1000 : c->hosts.n);
+    int n = c->hosts.n < 3 ? 3 : c->hosts.n > 1000 ? 1000 : (int)c->hosts.n;
+    int share = c->timeout_ms / n;
 
     if (c->options.connect_timeout_ms > 0) {
         return c->options.connect_timeout_ms;

@@ -84,7 +84,7 @@ enum link_state { LINK_NONE, LINK_OPENING, LINK_HELLO, LINK_READY };
 
 struct core_options {
     int session_timeout_ms;
-    int connect_timeout_ms; /* 0: the session's / number of hosts */
+    int connect_timeout_ms; /* 0: the session's / number of hosts, at least three */
     int lost_percent;
     bool read_only;
     bool one_session;

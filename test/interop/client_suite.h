@@ -7,6 +7,7 @@
 #define TEST_CLIENT_SUITE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -147,7 +148,7 @@ struct recorded_event {
 };
 
 struct events {
-    int n;
+    atomic_int n; /* also read without the lock */
     struct recorded_event items[MAX_RECORDED];
 };
 
@@ -157,7 +158,7 @@ void expect_events(struct pawl_client *c, struct events *events, int n); /* that
 void expect_event(const struct events *events, int i, enum pawl_event_type type, const char *path);
 
 struct states {
-    int n;
+    atomic_int n;
     enum pawl_state items[MAX_RECORDED];
     int64_t at_ms[MAX_RECORDED];
 };
@@ -183,6 +184,7 @@ const char *relay_address(const struct relay *r);
 void relay_set(struct relay *r, enum relay_mode mode);
 void relay_cut(struct relay *r);  /* closes the links there are; what was held is lost */
 void relay_down(struct relay *r); /* refuse, and cut */
+void relay_mute(struct relay *r); /* nothing more comes on the links there are; new ones pass */
 int relay_links(struct relay *r);
 int64_t relay_bytes_to_server(struct relay *r);
 

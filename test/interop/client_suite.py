@@ -10,6 +10,7 @@ when it asks. `local-sessions` is an ensemble, too, with what read-only servers 
 import argparse
 import base64
 import hashlib
+import os
 import subprocess
 import sys
 
@@ -85,8 +86,10 @@ class Three(ensemble.Ensemble):
 
 def converse(command, where):
     """Runs the program to its end; returns its exit code."""
+    # Tests fork, and their children use the library: TSan has to be told that this is on purpose.
+    env = dict({"TSAN_OPTIONS": "die_after_fork=0"}, **os.environ)
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                               bufsize=1, errors="replace")
+                               bufsize=1, errors="replace", env=env)
     try:
         for line in process.stdout:
             if not line.startswith("!"):

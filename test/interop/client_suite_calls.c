@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client_suite_calls.c - what every call promises: callbacks once and in order, a deadline, limits
  * of size as errors of the call, metrics. */
-#include <stdatomic.h>
-
 #include "client_suite.h"
 
 /* ---- order ---- */
@@ -103,7 +101,7 @@ static void a_cut_loses_and_doubles_no_callback(void)
 struct nested {
     struct pawl_client *c;
     bool inside, ran_inside;
-    int n;
+    atomic_int n;
 };
 
 static void inner_done(const struct pawl_reply *reply, void *arg)

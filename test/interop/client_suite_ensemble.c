@@ -4,8 +4,6 @@
  * Workers count: each makes nodes with numbers and remembers what it was told about every one.
  * Whatever happens to the servers, in the end every acknowledged node is there, no refused or
  * unsent one is, no protected create has made two, and each session is the one it was. */
-#include <stdatomic.h>
-
 #include "client_suite.h"
 
 enum { N_PLAIN = 2, N_PROTECTED = 2, N_WORKERS = N_PLAIN + N_PROTECTED, MOST_NODES = 20000 };

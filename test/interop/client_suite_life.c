@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client_suite_life.c - closing, forking, and handing a session over. */
-#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,8 +83,8 @@ static void close_does_not_wait_for_a_callback_that_hangs(void)
 
 struct closer {
     struct pawl_client *c;
-    int n, n_after;
-    bool closed;
+    atomic_int n, n_after;
+    atomic_bool closed, ready;
 };
 
 static void count_after(const struct pawl_reply *reply, void *arg)
@@ -104,6 +103,9 @@ static void close_inside(const struct pawl_reply *reply, void *arg)
     struct closer *k = arg;
 
     (void)reply;
+    while (!atomic_load(&k->ready)) { /* the calls behind this one must have been made */
+        sleep_ms(1);
+    }
     pawl_client_close(k->c);
     pthread_mutex_lock(&happened_lock);
     k->closed = true;
@@ -132,6 +134,7 @@ static void closing_inside_a_callback_is_allowed(void)
     for (int i = 0; i < 3; i++) {
         EXPECT_INT(pawl_get_async(k.c, "/", NULL, count_after, &k), PAWL_OK);
     }
+    atomic_store(&k.ready, true);
     if (suite.face == FACE_BLOCKING || suite.face == FACE_ASYNC) {
         EXPECT(wait_until(NULL, three_after, &k, 10000));
     } else {

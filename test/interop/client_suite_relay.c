@@ -20,13 +20,14 @@ struct link {
     int client, server;
     char *held;
     size_t held_len;
+    bool muted;
 };
 
 struct relay {
     pthread_mutex_t lock; /* guards everything below */
     pthread_cond_t obeyed;
     enum relay_mode mode;
-    bool cut; /* wanted */
+    bool cut, mute; /* wanted */
     struct link links[MAX_LINKS];
     int n_links;
     int64_t to_server;
@@ -104,7 +105,7 @@ static bool move_bytes(struct relay *r, struct link *l, bool from_client)
     char data[ROOM];
     ssize_t n = recv(from_client ? l->client : l->server, data, sizeof(data), 0);
 
-    if (n <= 0 && !from_client && r->mode == RELAY_HOLD) {
+    if (n <= 0 && !from_client && (r->mode == RELAY_HOLD || l->muted)) {
         close(l->server);
         l->server = -1;
         return true;
@@ -115,6 +116,8 @@ static bool move_bytes(struct relay *r, struct link *l, bool from_client)
     if (from_client) {
         write_all(l->server, data, (size_t)n);
         r->to_server += n;
+    } else if (l->muted) {
+        return true;
     } else if (r->mode == RELAY_HOLD) {
         hold(l, data, (size_t)n);
     } else {
@@ -133,6 +136,11 @@ static void obey(struct relay *r)
         drop(r, r->n_links - 1);
     }
     r->cut = false;
+    for (int i = 0; i < r->n_links && r->mute; i++) {
+        r->links[i].muted = true;
+        r->links[i].held_len = 0;
+    }
+    r->mute = false;
     for (int i = 0; i < r->n_links && r->mode == RELAY_PASS; i++) {
         write_all(r->links[i].client, r->links[i].held, r->links[i].held_len);
         free(r->links[i].held);
@@ -140,7 +148,7 @@ static void obey(struct relay *r)
         r->links[i].held_len = 0;
     }
     for (int i = r->n_links - 1; i >= 0 && r->mode == RELAY_PASS; i--) {
-        if (r->links[i].server < 0) {
+        if (r->links[i].server < 0 && !r->links[i].muted) {
             drop(r, i);
         }
     }
@@ -239,6 +247,14 @@ static void order(struct relay *r, enum relay_mode mode, bool cut)
 void relay_set(struct relay *r, enum relay_mode mode)
 {
     order(r, mode, false);
+}
+
+void relay_mute(struct relay *r)
+{
+    pthread_mutex_lock(&r->lock);
+    r->mute = true;
+    pthread_mutex_unlock(&r->lock);
+    order(r, RELAY_PASS, false);
 }
 
 void relay_cut(struct relay *r)

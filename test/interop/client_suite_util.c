@@ -450,7 +450,7 @@ bool counter_is(void *counter_and_goal)
 }
 
 struct goal {
-    const int *n;
+    const atomic_int *n;
     int wanted;
 };
 
