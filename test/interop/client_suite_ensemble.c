@@ -147,8 +147,15 @@ static void expect_progress(const char *after)
     printf("    %s: all count on after %lld ms\n", after, (long long)(now_ms() - began));
 }
 
+/* "kill mine": the server that the first worker is linked to. */
 static void fault(const char *order)
 {
+    char here[64];
+
+    if (strstr(order, " mine") != NULL) {
+        pawl_client_server(crew.workers[0].c, here, sizeof(here));
+        order = text("%.*s %s", (int)strcspn(order, " "), order, here);
+    }
     control(order);
     expect_progress(order);
 }
@@ -276,6 +283,11 @@ static void counting_survives_a_paused_leader(void)
 static void counting_survives_a_paused_follower(void)
 {
     COUNT_THROUGH("pause follower", "resume all");
+}
+
+static void counting_survives_the_loss_of_its_own_server(void)
+{
+    COUNT_THROUGH("kill mine", "start all", "pause mine", "resume all");
 }
 
 static void counting_survives_everything_in_turn(void)
@@ -459,6 +471,8 @@ const struct test tests_ensemble[] = {
     {"counting_survives_a_paused_leader", counting_survives_a_paused_leader,
      NEEDS_ENSEMBLE | NEEDS_CONTROL, 120},
     {"counting_survives_a_paused_follower", counting_survives_a_paused_follower,
+     NEEDS_ENSEMBLE | NEEDS_CONTROL | SLOW, 120},
+    {"counting_survives_the_loss_of_its_own_server", counting_survives_the_loss_of_its_own_server,
      NEEDS_ENSEMBLE | NEEDS_CONTROL, 120},
     {"counting_survives_everything_in_turn", counting_survives_everything_in_turn,
      NEEDS_ENSEMBLE | NEEDS_CONTROL | SLOW, 400},
