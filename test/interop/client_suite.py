@@ -5,7 +5,8 @@
     client_suite.py --server pawld|apache|ensemble|local-sessions --program BUILD/client_suite [...]
 
 Starts the servers, runs the program (client_suite.c) on them, and kills, pauses and starts servers
-when it asks. `local-sessions` is an ensemble, too, with what read-only servers need. What is not known here goes to the program: --only NAME, --face FACE, --quick.
+when it asks. `local-sessions` is an ensemble, too, with what read-only servers need. What is not
+known here goes to the program: --only NAME, --face FACE, --quick.
 """
 import argparse
 import base64
@@ -87,7 +88,7 @@ class Three(ensemble.Ensemble):
 def converse(command, where):
     """Runs the program to its end; returns its exit code."""
     # Tests fork, and their children use the library: TSan has to be told that this is on purpose.
-    env = dict({"TSAN_OPTIONS": "die_after_fork=0"}, **os.environ)
+    env = dict({"TSAN_OPTIONS": "die_after_fork=0 atexit_sleep_ms=0"}, **os.environ)
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                bufsize=1, errors="replace", env=env)
     try:
