@@ -40,7 +40,6 @@ struct host {
     uv_async_t wake;
     struct listener listeners[MAX_LISTENERS];
     int port;
-    bool tcp_open, unix_open;
     _Atomic bool stop_wanted;
     _Atomic bool reload_wanted;
     void (*reload_fn)(void *arg);

@@ -21,7 +21,6 @@ struct proposal {
     int64_t session_id;
     int64_t zxid;
     int64_t received_us;
-    size_t request_bytes; /* when it counts as a large request */
     int32_t n_ephemerals; /* that it creates */
     bool *is_create2;     /* a multi with create2 in it: which of its operations are; else NULL */
     struct list pending;  /* records of nodes that it was the last to touch, see pending.h */
