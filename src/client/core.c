@@ -284,6 +284,7 @@ static void resend_auths(struct core *c)
         jute_patch_int(&c->pre, start, (int32_t)(c->pre.len - start - 4));
         c->n_pre_auths++;
     }
+    c->n_sent_auths = c->n_pre_auths;
 }
 
 static void settle_state(struct core *c)
@@ -583,7 +584,7 @@ static void probe(struct core *c, int64_t now_ms)
 
 void core_probed(struct core *c, int64_t now_ms, bool writes)
 {
-    if (c->link != LINK_READY || !c->link_read_only || !writes) {
+    if (c->link != LINK_READY || !c->link_read_only || !writes || c->probe_host >= c->hosts.n) {
         return;
     }
     c->hosts.next = c->probe_host;
@@ -666,6 +667,8 @@ int core_set_servers(struct core *c, const char *servers, int64_t now_ms)
     leave = hosts_change(&c->hosts, &fresh, &c->random);
     c->host = c->hosts.last == SIZE_MAX ? 0 : c->hosts.last;
     c->probe_next = 0;
+    c->probe_host = SIZE_MAX;
+    c->want_probe = false;
     if (c->link != LINK_NONE && (leave || c->link != LINK_READY)) {
         drop_link(c, now_ms, "the list of servers has changed");
         c->connect_at_ms = now_ms;

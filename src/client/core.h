@@ -55,6 +55,7 @@ struct call {
     bool unwatch_all, unwatch_local;
     struct event_target target;
     char *path;   /* the server's name of it; only for watches. Owned */
+    struct auth_entry *auth; /* OP_AUTH: its credentials, while they are among `auths` */
     uint64_t end; /* of its frame in the stream of bytes */
     uint32_t len; /* of its frame */
     int64_t sent_ms;
@@ -74,6 +75,7 @@ struct call {
     struct waiter *waiter;
     uint32_t strip;
     bool inflate;
+    bool inside; /* a recipe's: answered inside the engine */
     int attempts;
     int64_t began_us;
 };
@@ -128,7 +130,8 @@ struct core {
 
     struct strbuf pre; /* handshake, credentials, watches: ahead of everything else */
     size_t pre_at;
-    unsigned n_pre_auths; /* answers to credentials in `pre` still to come */
+    unsigned n_pre_auths; /* answers to credentials in `pre` still to come ... */
+    unsigned n_sent_auths; /* ... of so many, the first of `auths` */
     struct strbuf out;
     size_t out_at;
     uint64_t out_base;        /* position in the stream of out.data[0] */
@@ -149,7 +152,7 @@ struct core {
     bool want_link;  /* to hosts.items[host]; tell core_link_up() or core_link_down() */
     bool want_drop;  /* of the link; core_link_down() is not told */
     bool want_probe; /* ask hosts.items[probe_host] `isro`; tell core_probed() */
-    size_t probe_host;
+    size_t probe_host; /* SIZE_MAX: of a list that is no more */
 };
 
 /* `servers` as for hosts_parse(). */
@@ -159,7 +162,8 @@ void core_free(struct core *c);
 
 /* ---- requests.c: calls ---- */
 
-/* Encodes and queues it. An error leaves the call with its owner. */
+/* Encodes and queues it. An error leaves the call with its owner. Credentials (OP_AUTH) belong to
+ * every link from now on, unless they are refused or were not sent in time. */
 int core_submit(struct core *c, struct call *call, const struct request *q);
 
 /* Nobody waits for it any more. Tells what became of it; it is freed now or when its answer

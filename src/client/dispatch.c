@@ -2,7 +2,7 @@
 /* dispatch.c - runs the application's callbacks, one at a time, in order, without the lock. */
 #include <stdlib.h>
 
-#include "client/internal.h"
+#include "client/step.h"
 
 void call_free(struct call *call)
 {
@@ -12,7 +12,7 @@ void call_free(struct call *call)
     free(call);
 }
 
-static void run_call(struct call *call)
+void dispatch_call(struct call *call)
 {
     struct pawl_reply *reply = reply_of(call, false);
     struct pawl_reply no_memory = {.err = PAWL_ERR_NO_MEMORY, .outcome = call->outcome};
@@ -22,18 +22,31 @@ static void run_call(struct call *call)
     call_free(call);
 }
 
+void dispatch_event(const struct event_item *event, const struct event_target *target)
+{
+    const char *path = event->path + target->strip;
+    struct pawl_event e = {.type = event->type,
+                           .state = event->state,
+                           .zxid = event->zxid,
+                           .path = *path == '\0' ? "/" : path};
+
+    target->fn(&e, target->arg);
+}
+
 static void run_event(struct event_item *e)
 {
     for (size_t i = 0; i < e->n_targets; i++) {
-        const char *path = e->path + e->targets[i].strip;
-        struct pawl_event event = {.type = e->type,
-                                   .state = e->state,
-                                   .zxid = e->zxid,
-                                   .path = *path == '\0' ? "/" : path};
-
-        e->targets[i].fn(&event, e->targets[i].arg);
+        dispatch_event(e, &e->targets[i]);
     }
     free(e);
+}
+
+static void run_note(struct engine *e, struct note *n)
+{
+    pthread_mutex_lock(&e->lock);
+    n->posted = false;
+    pthread_mutex_unlock(&e->lock);
+    n->fn(n->arg);
 }
 
 /* Those added while it runs are not told of this one; those removed are skipped. */
@@ -72,13 +85,16 @@ static void run_item(struct engine *e, struct item *item)
 {
     switch (item->kind) {
     case ITEM_CALL:
-        run_call((struct call *)item);
+        dispatch_call((struct call *)item);
         break;
     case ITEM_EVENT:
         run_event((struct event_item *)item);
         break;
     case ITEM_STATE:
         run_state(e, (struct state_item *)item);
+        break;
+    case ITEM_NOTE:
+        run_note(e, (struct note *)item);
         break;
     }
 }

@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/heap.h"
 #include "base/logging.h"
 #include "client/core.h"
 #include "os/dial.h"
@@ -35,6 +36,7 @@ struct waiter {
     pthread_cond_t cond;
     bool done;
     bool receiving; /* in recv() without the lock */
+    bool kickable;  /* somebody else than the driver may end its wait */
     int doomed_fd;  /* to be closed by the driver: the link went while it was receiving */
 };
 
@@ -44,7 +46,8 @@ enum plan_kind { PLAN_SIMPLE, PLAN_CREATE, PLAN_SET, PLAN_DELETE, PLAN_CLEANUP }
 enum plan_stage {
     STAGE_MAIN,
     STAGE_PARENT,    /* create: a missing parent */
-    STAGE_FIND,      /* protected create: is it there already? */
+    STAGE_SYNC,      /* protected create: the server may lag behind the one that made it */
+    STAGE_FIND,      /* ... is it there already? */
     STAGE_STAT,      /* ... it is: its Stat */
     STAGE_READ_BACK, /* idempotent: is it what we wrote? */
     STAGE_OR_SET,
@@ -78,7 +81,10 @@ struct plan {
 enum { MAX_HOST_ADDRESSES = 32 };
 
 struct engine {
-    pthread_mutex_t lock; /* guards everything but what says otherwise */
+    /* Guards everything but what says otherwise. Recursive: a step (step.h) holds it and makes
+     * calls, which take it. */
+    pthread_mutex_t lock;
+    bool inside; /* who holds the lock is in a step: calls made now are answered inside */
     _Atomic int refs;
     unsigned fork_generation;
     enum pawl_dispatch mode;
@@ -86,6 +92,7 @@ struct engine {
     int client_flags;
     struct core *core;
     struct prng random;
+    bool seeded;              /* by the user */
     struct pawl_client *face; /* the handle that open() gave; lives as long as we do */
     struct local *local;      /* of local:DIR */
 
@@ -102,6 +109,7 @@ struct engine {
 
     /* the link */
     int epoll_fd, wake_fd, fd;
+    int kick_fd; /* ends the driver's wait */
     uint32_t armed; /* what epoll watches fd for */
     bool dialing, write_blocked;
     uint64_t link_number; /* grows with every fd */
@@ -117,6 +125,8 @@ struct engine {
     struct waiter *driver;
     struct list waiters;
     struct list delayed; /* struct plan, by no order */
+    struct heap timers;
+    struct list observers;
     pthread_cond_t state_changed;
 
     /* callbacks */
@@ -144,34 +154,47 @@ struct pawl_client {
     size_t prefix_len, chroot_len;
 };
 
-/* ---- io_thread.c ---- */
-
-int64_t engine_now_ms(void);
+/* ---- engine.c ---- */
 
 /* Carries out what the core wishes, sends, hands items out. After every step of the core. */
 void engine_settle(struct engine *e, int64_t now_ms);
 
-/* Timers, then waits at most `timeout_ms` (-1: as the timers say) for the machine, then handles
+/* Whatever is due: of the core, of plans, of recipes. */
+void engine_tick(struct engine *e, int64_t now_ms);
+
+/* How long until engine_tick() has something to do, -1: for ever. */
+int64_t engine_wait_ms(struct engine *e, int64_t now_ms);
+
+/* A call was queued: sends it, or has it sent. */
+void engine_submitted(struct engine *e);
+
+/* ---- io_thread.c: the machine; the simulator has its own ---- */
+
+int64_t engine_now_ms(void);
+void engine_wake(struct engine *e); /* the I/O thread; without the lock, too */
+void engine_kick(struct engine *e); /* the driver, out of recv() */
+
+/* Ticks, then waits at most `timeout_ms` (-1: as the timers say) for the machine, then handles
  * it. The lock is released while it waits. */
 void engine_turn(struct engine *e, int64_t timeout_ms);
 
 /* After turns made for a blocking call: callbacks that came up meanwhile are the loop's. */
 void engine_tell_loop(struct engine *e);
 
-/* How long engine_turn() would wait, -1: for ever. */
-int64_t engine_wait_ms(struct engine *e, int64_t now_ms);
-
-void engine_wake(struct engine *e); /* the I/O thread; without the lock, too */
-
-/* A call was queued: sends it, or has it sent. */
-void engine_submitted(struct engine *e);
 void *io_thread_main(void *engine);
+
+/* The link to core->hosts.items[core->host], and a question to another host. */
+void link_start(struct engine *e, int64_t now_ms);
+void link_close(struct engine *e);
+void link_next_address(struct engine *e, int64_t now_ms); /* the one tried takes too long */
+void link_flush(struct engine *e, int64_t now_ms);
+void link_arm(struct engine *e); /* who reads it may have changed */
+void link_probe(struct engine *e);
 
 /* Reads what is there and feeds the core; for drivers. */
 void engine_feed(struct engine *e, int64_t now_ms, const uint8_t *data, size_t n);
 void engine_read(struct engine *e, int64_t now_ms);
 void engine_link_failed(struct engine *e, int64_t now_ms);
-void engine_arm(struct engine *e);
 
 /* ---- dispatch.c ---- */
 
@@ -182,6 +205,8 @@ int dispatch_run(struct engine *e);
 
 bool engine_is_dispatcher(const struct engine *e); /* the calling thread runs a callback */
 void call_free(struct call *call);
+void dispatch_call(struct call *call); /* its callback; frees it */
+void dispatch_event(const struct event_item *event, const struct event_target *target);
 
 /* ---- reply.c ---- */
 
@@ -219,6 +244,10 @@ int engine_submit(struct engine *e, struct call *call, const struct request *q);
 
 /* Nobody waits for `call` any more; it is freed now or later. What became of it. */
 enum pawl_outcome engine_abandon(struct engine *e, struct call *call);
+
+/* ---- ops.c ---- */
+
+int engine_uuid(struct engine *e, char out[37]); /* 0 or SYSTEM */
 
 /* ---- gzip.c ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io_thread.c - carries out what the core wishes: links, bytes, timers. */
+/* io_thread.c - the machine's side of the engine: links, bytes, waiting. The simulator has another. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/epoll.h>
@@ -28,6 +28,13 @@ void engine_wake(struct engine *e)
     }
 }
 
+void engine_kick(struct engine *e)
+{
+    uint64_t one = 1;
+
+    (void)!write(e->kick_fd, &one, sizeof(one));
+}
+
 static void wake_by_lookup(void *engine)
 {
     engine_wake(engine);
@@ -45,7 +52,7 @@ static bool expects_bytes(const struct engine *e)
            c->ping_sent_ms != 0 || c->n_pre_auths > 0;
 }
 
-void engine_arm(struct engine *e)
+void link_arm(struct engine *e)
 {
     struct epoll_event ev = {.data.fd = e->fd};
 
@@ -97,7 +104,7 @@ static void close_fd(struct engine *e)
     e->write_blocked = false;
 }
 
-static void close_link(struct engine *e)
+void link_close(struct engine *e)
 {
     close_fd(e);
     lookup_free(e->lookup);
@@ -107,14 +114,14 @@ static void close_link(struct engine *e)
 
 void engine_link_failed(struct engine *e, int64_t now_ms)
 {
-    close_link(e);
+    link_close(e);
     core_link_down(e->core, now_ms);
 }
 
 /* ---- making links ---- */
 
 /* The next address of the host, each with its share of the time. */
-static void dial_next(struct engine *e, int64_t now_ms)
+void link_next_address(struct engine *e, int64_t now_ms)
 {
     close_fd(e);
     while (e->next_address < e->n_addresses) {
@@ -141,12 +148,12 @@ static void shuffle_addresses(struct engine *e)
     }
 }
 
-static void start_link(struct engine *e, int64_t now_ms)
+void link_start(struct engine *e, int64_t now_ms)
 {
     const struct host_entry *host = &e->core->hosts.items[e->core->host];
     int rc;
 
-    close_link(e);
+    link_close(e);
     rc = address_plain(host->name, host->port, &e->addresses[0]);
     if (rc == 0) {
         e->lookup = lookup_start(host->name, host->port, wake_by_lookup, e);
@@ -156,7 +163,7 @@ static void start_link(struct engine *e, int64_t now_ms)
         return;
     }
     e->n_addresses = rc == 1 ? 1 : 0;
-    dial_next(e, now_ms);
+    link_next_address(e, now_ms);
 }
 
 static void looked_up(struct engine *e, int64_t now_ms)
@@ -170,7 +177,7 @@ static void looked_up(struct engine *e, int64_t now_ms)
         lookup_free(e->lookup);
         e->lookup = NULL;
         shuffle_addresses(e);
-        dial_next(e, now_ms);
+        link_next_address(e, now_ms);
     }
     if (e->probe != NULL && lookup_is_done(e->probe)) {
         bool writes = lookup_writes(e->probe);
@@ -181,7 +188,7 @@ static void looked_up(struct engine *e, int64_t now_ms)
     }
 }
 
-static void start_probe(struct engine *e)
+void link_probe(struct engine *e)
 {
     const struct host_entry *host = &e->core->hosts.items[e->core->probe_host];
 
@@ -196,7 +203,7 @@ static void dialed(struct engine *e, int64_t now_ms)
     struct timeval slice = {.tv_sec = 1};
 
     if (dial_result(e->fd) != 0) {
-        dial_next(e, now_ms);
+        link_next_address(e, now_ms);
         return;
     }
     setsockopt(e->fd, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof(slice));
@@ -206,7 +213,7 @@ static void dialed(struct engine *e, int64_t now_ms)
 
 /* ---- bytes ---- */
 
-static void flush(struct engine *e, int64_t now_ms)
+void link_flush(struct engine *e, int64_t now_ms)
 {
     struct bytes b;
     ssize_t n;
@@ -270,153 +277,7 @@ void engine_read(struct engine *e, int64_t now_ms)
     }
 }
 
-/* ---- handing out ---- */
-
-static void measure(struct engine *e, const struct call *call)
-{
-    const struct op *op = op_find(call->op);
-    struct pawl_metric m = {
-        .op = op == NULL ? "?" : op->name,
-        .err = call->err,
-        .outcome = call->outcome,
-        .took_us = call->began_us == 0 ? 0 : clock_monotonic_us() - call->began_us,
-        .bytes_in = call->body.len,
-        .attempts = call->attempts,
-    };
-
-    e->metric(&m, e->metric_arg);
-}
-
-static void call_done(struct engine *e, struct call *call)
-{
-    if (e->metric != NULL) {
-        measure(e, call);
-    }
-    if (call->waiter != NULL) {
-        call->waiter->done = true;
-        if (e->driver != call->waiter || !call->waiter->receiving) {
-            pthread_cond_signal(&call->waiter->cond);
-        }
-    } else if (call->done == NULL) {
-        call_free(call);
-    } else {
-        list_push_back(&e->inbox, &call->item.link);
-    }
-}
-
-static void state_changed(struct engine *e, enum pawl_state state, int64_t now_ms)
-{
-    if (state == PAWL_STATE_CONNECTED || state == PAWL_STATE_RECONNECTED) {
-        plan_hurry(e, now_ms);
-    }
-    pthread_cond_broadcast(&e->state_changed);
-}
-
-static void hand_out(struct engine *e, int64_t now_ms)
-{
-    struct item *item;
-
-    while ((item = core_next_item(e->core)) != NULL) {
-        struct call *call = (struct call *)item;
-
-        if (item->kind == ITEM_CALL) {
-            if (call->plan == NULL || !plan_step(e, call, now_ms)) {
-                call_done(e, call);
-            }
-            continue;
-        }
-        if (item->kind == ITEM_STATE) {
-            state_changed(e, ((struct state_item *)item)->state, now_ms);
-        }
-        list_push_back(&e->inbox, &item->link);
-    }
-    if (!list_empty(&e->inbox) && e->dispatch_asleep) {
-        e->dispatch_asleep = false;
-        pthread_cond_signal(&e->inbox_filled);
-    }
-    if (!list_empty(&e->inbox) && e->mode == PAWL_DISPATCH_EXTERNAL && !e->in_turn) {
-        engine_wake(e); /* makes the descriptor readable: somebody has to run them */
-    }
-}
-
-static bool carry_out(struct engine *e, int64_t now_ms)
-{
-    struct core *c = e->core;
-    bool any = c->want_drop || c->want_link || c->want_probe;
-
-    if (c->want_drop) {
-        c->want_drop = false;
-        close_link(e);
-    }
-    if (c->want_link) {
-        c->want_link = false;
-        start_link(e, now_ms);
-    }
-    if (c->want_probe) {
-        c->want_probe = false;
-        start_probe(e);
-    }
-    return any;
-}
-
-static int64_t next_ms(const struct engine *e)
-{
-    int64_t t = core_next_ms(e->core), p = plan_next_ms(e);
-
-    t = p < t ? p : t;
-    return e->dialing && e->dial_limit_ms < t ? e->dial_limit_ms : t;
-}
-
-/* Whoever settles may have given the I/O thread something to do sooner than it knows. */
-void engine_settle(struct engine *e, int64_t now_ms)
-{
-    do {
-        while (carry_out(e, now_ms)) {
-        }
-        flush(e, now_ms);
-        hand_out(e, now_ms);
-    } while (e->core->want_drop || e->core->want_link || !list_empty(&e->core->items) ||
-             (e->fd >= 0 && !e->dialing && !e->write_blocked && core_output(e->core).len > 0));
-    engine_arm(e);
-    if (e->io_asleep && next_ms(e) < e->sleep_until_ms) {
-        engine_wake(e);
-    }
-}
-
-/* With nothing else under way it is sent at once. Otherwise the I/O thread is told to, once for
- * many; and also when it sleeps longer than the new call's deadline allows. */
-void engine_submitted(struct engine *e)
-{
-    bool at_once = e->core->n_calls <= 1 && e->core->link == LINK_READY && !e->write_blocked;
-
-    if (at_once) {
-        engine_settle(e, engine_now_ms());
-    }
-    if (!at_once && e->io_asleep &&
-        (e->core->link == LINK_READY || next_ms(e) < e->sleep_until_ms)) {
-        engine_wake(e);
-    }
-}
-
 /* ---- turns ---- */
-
-int64_t engine_wait_ms(struct engine *e, int64_t now_ms)
-{
-    int64_t t = next_ms(e);
-
-    e->sleep_until_ms = t;
-    return t == INT64_MAX ? -1 : t <= now_ms ? 0 : t - now_ms;
-}
-
-static void tick(struct engine *e, int64_t now_ms)
-{
-    core_tick(e->core, now_ms);
-    plan_run_due(e, now_ms);
-    if (e->dialing && now_ms >= e->dial_limit_ms && !e->core->want_drop) {
-        dial_next(e, now_ms);
-    }
-    engine_settle(e, now_ms);
-}
 
 static void handle(struct engine *e, const struct epoll_event *ev, int64_t now_ms)
 {
@@ -453,7 +314,7 @@ void engine_turn(struct engine *e, int64_t timeout_ms)
     logging_use(&e->log_target);
     e->in_turn = true;
     e->io_asleep = false;
-    tick(e, now);
+    engine_tick(e, now);
     wait = engine_wait_ms(e, now);
     if (timeout_ms >= 0 && (wait < 0 || wait > timeout_ms)) {
         wait = timeout_ms;

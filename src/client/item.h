@@ -6,12 +6,13 @@
 #ifndef PAWL_CLIENT_ITEM_H
 #define PAWL_CLIENT_ITEM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/list.h"
 #include "pawl/types.h"
 
-enum item_kind { ITEM_CALL, ITEM_EVENT, ITEM_STATE };
+enum item_kind { ITEM_CALL, ITEM_EVENT, ITEM_STATE, ITEM_NOTE };
 
 struct item {
     struct list link;
@@ -22,6 +23,7 @@ struct event_target {
     pawl_event_fn fn;
     void *arg;
     uint32_t strip; /* this many bytes of the path are our chroot and namespace */
+    bool inside;    /* a recipe's: told inside the engine */
 };
 
 /* One event for all that watch. */

@@ -69,7 +69,7 @@ static void free_face(struct pawl_client *c)
 
 static void close_all(struct engine *e)
 {
-    int fds[] = {e->fd, e->wake_fd, e->epoll_fd};
+    int fds[] = {e->fd, e->wake_fd, e->kick_fd, e->epoll_fd};
 
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
         if (fds[i] >= 0) {
@@ -128,6 +128,16 @@ static void init_cond(pthread_cond_t *cond)
     pthread_condattr_destroy(&attr);
 }
 
+static void init_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attr;
+
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(lock, &attr);
+    pthread_mutexattr_destroy(&attr);
+}
+
 static void log_to_application(enum log_level level, const char *line, void *arg)
 {
     struct engine *e = arg;
@@ -156,9 +166,6 @@ static void take_options(struct pawl_client_options *o, const struct pawl_client
     o->max_reply_bytes = o->max_reply_bytes > 0 ? o->max_reply_bytes : (size_t)DEFAULT_REPLY_BYTES;
     o->max_reply_bytes =
         o->max_reply_bytes < LEAST_REPLY_BYTES ? (size_t)LEAST_REPLY_BYTES : o->max_reply_bytes;
-    if (o->seed == 0 && getrandom(&o->seed, sizeof(o->seed), 0) != (ssize_t)sizeof(o->seed)) {
-        o->seed = (uint64_t)engine_now_ms();
-    }
 }
 
 static int take_default_acl(struct engine *e, const struct pawl_acls *acls)
@@ -259,7 +266,7 @@ static int make_core(struct engine *e, const struct pawl_client_options *o)
         .one_session = (o->flags & PAWL_CLIENT_ONE_SESSION) != 0,
         .max_request_bytes = o->max_request_bytes,
         .max_reply_bytes = o->max_reply_bytes,
-        .seed = o->seed,
+        .seed = prng_next(&e->random),
         .call_free = call_free,
     };
     const char *servers = o->servers;
@@ -337,6 +344,15 @@ static int fill(struct engine *e, const struct pawl_client_options *o)
     return 0;
 }
 
+static void seed_engine(struct engine *e, uint64_t seed)
+{
+    e->seeded = seed != 0;
+    if (seed == 0 && getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed)) {
+        seed = (uint64_t)engine_now_ms();
+    }
+    prng_seed(&e->random, seed);
+}
+
 static struct engine *new_engine(const struct pawl_client_options *o)
 {
     struct engine *e = calloc(1, sizeof(*e));
@@ -344,17 +360,18 @@ static struct engine *new_engine(const struct pawl_client_options *o)
     if (e == NULL) {
         return NULL;
     }
-    pthread_mutex_init(&e->lock, NULL);
+    init_lock(&e->lock);
     init_cond(&e->state_changed);
     init_cond(&e->inbox_filled);
     init_cond(&e->callback_done);
     init_cond(&e->thread_ended);
     list_init(&e->waiters);
     list_init(&e->delayed);
+    list_init(&e->observers);
     list_init(&e->inbox);
     list_init(&e->listeners);
     atomic_init(&e->refs, 1);
-    e->fd = e->wake_fd = e->epoll_fd = -1;
+    e->fd = e->wake_fd = e->kick_fd = e->epoll_fd = -1;
     e->fork_generation = atomic_load(&fork_generation);
     e->mode = o->dispatch;
     e->io_asleep = o->dispatch == PAWL_DISPATCH_EXTERNAL;
@@ -369,7 +386,7 @@ static struct engine *new_engine(const struct pawl_client_options *o)
     e->log_target = (struct log_target){.sink = o->log == NULL ? NULL : log_to_application,
                                         .arg = e,
                                         .level = (enum log_level)o->log_level};
-    prng_seed(&e->random, o->seed ^ 0x9e3779b97f4a7c15u);
+    seed_engine(e, o->seed);
     return e;
 }
 
@@ -379,8 +396,9 @@ static int open_descriptors(struct engine *e)
 
     e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    e->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     ev.data.fd = e->wake_fd;
-    if (e->epoll_fd < 0 || e->wake_fd < 0 ||
+    if (e->epoll_fd < 0 || e->wake_fd < 0 || e->kick_fd < 0 ||
         epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, e->wake_fd, &ev) != 0) {
         return PAWL_ERR_SYSTEM;
     }
@@ -563,7 +581,7 @@ static void close_in_child(struct pawl_client *c)
 {
     if (!c->is_view) {
         close_all(c->e);
-        c->e->fd = c->e->wake_fd = c->e->epoll_fd = -1;
+        c->e->fd = c->e->wake_fd = c->e->kick_fd = c->e->epoll_fd = -1;
     }
 }
 

@@ -29,20 +29,39 @@ static bool is_sequential(enum pawl_mode mode)
            mode == PAWL_TTL_SEQUENTIAL;
 }
 
-/* "_c_" and a random UUID. */
-static int make_id(char *out)
+/* With a seed everything random comes from it, and a run can be had again. */
+static bool draw(struct engine *e, uint8_t *out, size_t len)
+{
+    if (!e->seeded) {
+        return getrandom(out, len, 0) == (ssize_t)len;
+    }
+    pthread_mutex_lock(&e->lock);
+    for (size_t i = 0; i < len; i++) {
+        out[i] = (uint8_t)prng_next(&e->random);
+    }
+    pthread_mutex_unlock(&e->lock);
+    return true;
+}
+
+int engine_uuid(struct engine *e, char out[37])
 {
     uint8_t b[16];
 
-    if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b)) {
+    if (!draw(e, b, sizeof(b))) {
         return PAWL_ERR_SYSTEM;
     }
     b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
     b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-    snprintf(out, 40, "_c_%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-             b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
+    snprintf(out, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
+             b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
              b[14], b[15]);
     return 0;
+}
+
+static int make_id(struct engine *e, char out[40])
+{
+    memcpy(out, "_c_", 3);
+    return engine_uuid(e, out + 3);
 }
 
 /* The whole path, with the id of a protected name in front of the last part. */
@@ -83,7 +102,7 @@ int prepare_create(struct pawl_client *c, const struct pawl_create *given, struc
     rc = prepare_begin(c, p, create_op(req.mode));
     rc = rc != 0 ? rc : check_create(&req);
     if (rc == 0 && (req.flags & PAWL_PROTECTED) != 0) {
-        rc = make_id(p->id);
+        rc = make_id(c->e, p->id);
     }
     rc = rc != 0 ? rc : put_create_path(c, &p->path, &req, p->id);
     rc = rc != 0 ? rc
@@ -432,10 +451,7 @@ static int prepare_auth(struct pawl_client *c, const struct pawl_auth *auth, str
     }
     p->q.scheme = bytes_str(auth->scheme);
     p->q.data = bytes_of(auth->auth.data, auth->auth.len);
-    pthread_mutex_lock(&c->e->lock);
-    rc = core_add_auth(c->e->core, p->q.scheme, p->q.data);
-    pthread_mutex_unlock(&c->e->lock);
-    return rc;
+    return 0;
 }
 
 int pawl_add_auth(struct pawl_client *c, const struct pawl_auth *auth, struct pawl_reply **out)

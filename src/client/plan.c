@@ -109,6 +109,9 @@ static int32_t request_of(const struct plan *p, struct request *q)
         q->acl = p->main.acl;
         q->flags = (p->flags & PAWL_CONTAINER_PARENTS) != 0 ? CREATE_CONTAINER_FLAG : 0;
         return q->flags != 0 ? OP_CREATE_CONTAINER : OP_CREATE;
+    case STAGE_SYNC:
+        q->path = parent_of_main(p);
+        return OP_SYNC;
     case STAGE_FIND:
         q->path = parent_of_main(p);
         return OP_GET_CHILDREN;
@@ -197,8 +200,8 @@ static void delete_in_background(struct engine *e, struct bytes path)
 /* After giving up on a protected create: should it have happened after all, undo it. */
 static void cleanup_in_background(struct engine *e, const struct plan *failed)
 {
-    struct call *call = call_new(OP_GET_CHILDREN);
-    struct request q = {.path = parent_of_main(failed)};
+    struct call *call = call_new(OP_SYNC);
+    struct request q = {.path = failed->main.path};
     struct plan *p = call == NULL ? NULL : plan_new(call, PLAN_CLEANUP, &q);
 
     if (p == NULL) {
@@ -207,7 +210,8 @@ static void cleanup_in_background(struct engine *e, const struct plan *failed)
     }
     memcpy(p->id, failed->id, sizeof(p->id));
     p->retry = (struct pawl_retry){.kind = PAWL_RETRY_FOREVER, .pause_ms = BACKGROUND_PAUSE_MS};
-    if (engine_submit(e, call, &q) != 0) {
+    p->first_ms = engine_now_ms();
+    if (!go(e, p, STAGE_SYNC)) {
         call_free(call);
     }
 }
@@ -272,12 +276,14 @@ static bool retry_later(struct engine *e, struct plan *p, int64_t now_ms)
     return true;
 }
 
+/* The next server may not have seen yet what the last one did: "not there" counts only behind a
+ * sync. */
 static enum plan_stage stage_after_pause(const struct plan *p)
 {
     bool find = p->kind == PLAN_CREATE && (p->flags & PAWL_PROTECTED) != 0 && p->unsure &&
                 p->stage == STAGE_MAIN;
 
-    return find ? STAGE_FIND : p->stage;
+    return find || p->stage == STAGE_FIND ? STAGE_SYNC : p->stage;
 }
 
 /* ---- create ---- */
@@ -406,6 +412,8 @@ static bool create_step(struct engine *e, struct plan *p)
         return false;
     case STAGE_PARENT:
         return parent_made_or_not(e, p);
+    case STAGE_SYNC:
+        return call->err == 0 ? go(e, p, STAGE_FIND) : false;
     case STAGE_FIND:
         return call->err == 0 || call->err == PAWL_ERR_NO_NODE ? found_or_not(e, p) : false;
     case STAGE_STAT:
@@ -546,8 +554,12 @@ static bool delete_step(struct engine *e, struct plan *p)
 
 static bool cleanup_step(struct engine *e, struct plan *p)
 {
-    char *path = p->call->err == 0 ? find_protected(p, p->call, p->main.path) : NULL;
+    char *path;
 
+    if (p->stage == STAGE_SYNC) {
+        return p->call->err == 0 && go(e, p, STAGE_FIND);
+    }
+    path = p->call->err == 0 ? find_protected(p, p->call, parent_of_main(p)) : NULL;
     if (path != NULL) {
         delete_in_background(e, bytes_str(path));
         free(path);

@@ -282,9 +282,10 @@ int prepared_start(struct pawl_client *c, int rc, struct prepared *p, pawl_reply
         call->deadline_ms = prepared_deadline(p->timeout_ms);
         call->began_us = e->metric == NULL ? 0 : clock_monotonic_us();
         pthread_mutex_lock(&e->lock);
+        call->inside = call->target.inside = e->inside;
         rc = engine_submit(e, call, &p->q);
-        if (rc == 0) {
-            engine_submitted(e);
+        if (rc == 0 && !e->inside) {
+            engine_submitted(e); /* what a step asks for is sent at its end, all at once */
         }
         pthread_mutex_unlock(&e->lock);
     }

@@ -54,6 +54,68 @@ static int encode(struct core *c, int32_t xid, int32_t op, const struct request 
     return 0;
 }
 
+/* ---- credentials ---- */
+
+static int keep_auth(struct core *c, struct bytes scheme, struct bytes auth,
+                     struct auth_entry **out)
+{
+    struct auth_entry *e = malloc(sizeof(*e) + scheme.len + auth.len);
+
+    if (e == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    e->scheme_len = scheme.len;
+    e->len = auth.len;
+    memcpy(e->bytes, scheme.data, scheme.len);
+    if (auth.len > 0) {
+        memcpy(e->bytes + scheme.len, auth.data, auth.len);
+    }
+    list_push_back(&c->auths, &e->link);
+    *out = e;
+    return 0;
+}
+
+int core_add_auth(struct core *c, struct bytes scheme, struct bytes auth)
+{
+    struct auth_entry *e;
+
+    return keep_auth(c, scheme, auth, &e);
+}
+
+static void unlink_auth(struct list *calls, const struct auth_entry *e)
+{
+    struct list *item;
+
+    list_for_each (item, calls) {
+        struct call *call = container_of(item, struct call, item.link);
+
+        call->auth = call->auth == e ? NULL : call->auth;
+    }
+}
+
+/* They are not sent again. */
+static void forget_auth(struct core *c, struct auth_entry *e)
+{
+    unlink_auth(&c->queued, e);
+    unlink_auth(&c->sent, e);
+    list_remove(&e->link);
+    free(e);
+}
+
+static struct auth_entry *nth_auth(struct core *c, size_t n)
+{
+    struct list *item;
+
+    list_for_each (item, &c->auths) {
+        if (n-- == 0) {
+            return container_of(item, struct auth_entry, link);
+        }
+    }
+    return NULL;
+}
+
+/* ---- calls ---- */
+
 int core_submit(struct core *c, struct call *call, const struct request *q)
 {
     int rc;
@@ -67,6 +129,10 @@ int core_submit(struct core *c, struct call *call, const struct request *q)
     }
     call->xid = call->op == OP_AUTH ? XID_AUTH : take_xid(c);
     rc = encode(c, call->xid, call->op, q, &call->len);
+    if (rc == 0 && call->op == OP_AUTH && call->auth == NULL) {
+        rc = keep_auth(c, q->scheme, q->data, &call->auth);
+        c->out.len -= rc == 0 ? 0 : call->len;
+    }
     if (rc != 0) {
         return rc;
     }
@@ -92,6 +158,23 @@ static void free_call(struct core *c, struct call *call)
     free(call);
 }
 
+static void unregister_watch(struct core *c, struct call *call)
+{
+    struct event_item *e;
+    int rc;
+
+    if (call->unwatch_mask == 0 || (call->err != 0 && !call->unwatch_local)) {
+        return;
+    }
+    rc = watches_remove(&c->watches, call->unwatch_mask, bytes_str(call->path),
+                        call->unwatch_all ? NULL : &call->target, &e);
+    if (e != NULL) {
+        list_push_back(&c->items, &e->item.link);
+    }
+    call->unwatch_mask = 0;
+    call->err = rc;
+}
+
 /* Takes a call out of the queues and lines it up for the application. */
 void core_finish(struct core *c, struct call *call, int err, enum pawl_outcome outcome)
 {
@@ -100,6 +183,14 @@ void core_finish(struct core *c, struct call *call, int err, enum pawl_outcome o
     call->place = CALL_DONE;
     call->err = err;
     call->outcome = outcome;
+    if (call->auth != NULL && outcome == PAWL_OUTCOME_NOT_SENT) {
+        forget_auth(c, call->auth);
+        call->auth = NULL;
+    }
+    if (err != 0 && call->unwatch_local) { /* no answer came: forgetting needs none */
+        unregister_watch(c, call);
+        call->outcome = call->err == 0 ? PAWL_OUTCOME_DONE : outcome;
+    }
     if (call->abandoned) {
         free_call(c, call);
         return;
@@ -226,6 +317,10 @@ enum pawl_outcome core_abandon(struct core *c, struct call *call)
 {
     call->abandoned = true;
     if (call->place == CALL_SENT || is_half_written(c, call)) {
+        if (call->unwatch_local) {
+            call->err = PAWL_ERR_OPERATION_TIMEOUT;
+            unregister_watch(c, call);
+        }
         return PAWL_OUTCOME_UNKNOWN;
     }
     ASSERT(call->place == CALL_QUEUED);
@@ -244,9 +339,25 @@ static void fail_list(struct core *c, struct list *calls, int err, enum pawl_out
     }
 }
 
+/* Half of its frame went out, and nobody waits: the whole must not follow on another link. */
+static void drop_abandoned(struct core *c)
+{
+    struct list *item, *next;
+
+    for (item = c->queued.next; item != &c->queued; item = next) {
+        struct call *call = container_of(item, struct call, item.link);
+
+        next = item->next;
+        if (call->abandoned) {
+            core_finish(c, call, PAWL_ERR_CONNECTION_LOSS, PAWL_OUTCOME_UNKNOWN);
+        }
+    }
+}
+
 void calls_link_down(struct core *c)
 {
     fail_list(c, &c->sent, PAWL_ERR_CONNECTION_LOSS, PAWL_OUTCOME_UNKNOWN);
+    drop_abandoned(c);
     c->pre_at = 0;
     strbuf_clear(&c->pre);
     c->n_pre_auths = 0;
@@ -288,6 +399,8 @@ static bool expire_sent(struct core *c, struct call *call)
     ghost->item.link = call->item.link;
     ghost->item.link.prev->next = &ghost->item.link;
     ghost->item.link.next->prev = &ghost->item.link;
+    ghost->auth = call->auth;
+    call->auth = NULL;
     list_init(&call->item.link);
     c->n_calls++;
     core_finish(c, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_UNKNOWN);
@@ -360,22 +473,6 @@ static int register_watch(struct core *c, const struct call *call)
     return watches_add(&c->watches, table, bytes_str(call->path), &call->target);
 }
 
-static void unregister_watch(struct core *c, struct call *call)
-{
-    struct event_item *e;
-    int rc;
-
-    if (call->unwatch_mask == 0 || (call->err != 0 && !call->unwatch_local)) {
-        return;
-    }
-    rc = watches_remove(&c->watches, call->unwatch_mask, bytes_str(call->path),
-                        call->unwatch_all ? NULL : &call->target, &e);
-    if (e != NULL) {
-        list_push_back(&c->items, &e->item.link);
-    }
-    call->err = rc;
-}
-
 static struct call *find_auth(struct core *c)
 {
     struct list *item;
@@ -390,47 +487,32 @@ static struct call *find_auth(struct core *c)
     return NULL;
 }
 
-/* The `which`-th of our credentials was refused; it is not sent again. */
-static void forget_auth(struct core *c, size_t which)
-{
-    struct list *item;
-
-    list_for_each (item, &c->auths) {
-        if (which-- == 0) {
-            list_remove(item);
-            free(container_of(item, struct auth_entry, link));
-            return;
-        }
-    }
-}
-
-static size_t count_auths(const struct core *c)
-{
-    struct list *item;
-    size_t n = 0;
-
-    list_for_each (item, &c->auths) {
-        n++;
-    }
-    return n;
-}
-
+/* Whose answer it is; NULL: that of credentials which the core sent by itself. */
 static struct call *answered_auth(struct core *c, const struct reply_header *h)
 {
     struct call *call = NULL;
-    size_t n = count_auths(c), which;
+    struct auth_entry *e;
 
     if (c->n_pre_auths > 0) {
-        which = n - c->n_pre_auths;
+        e = nth_auth(c, c->n_sent_auths - c->n_pre_auths);
         c->n_pre_auths--;
     } else {
         call = find_auth(c);
-        which = n - 1;
+        e = call == NULL ? NULL : call->auth;
     }
-    if (h->err != 0 && which < n) {
-        forget_auth(c, which);
+    if (h->err != 0 && e != NULL) {
+        forget_auth(c, e);
     }
     return call;
+}
+
+/* An answer that was too large to be kept was none of refusal: a write has happened then. */
+static enum pawl_outcome outcome_of(const struct call *call, int err)
+{
+    if (err == PAWL_ERR_TOO_LARGE && op_find(call->op)->kind == OP_KIND_WRITE) {
+        return PAWL_OUTCOME_UNKNOWN;
+    }
+    return err == 0 ? PAWL_OUTCOME_DONE : PAWL_OUTCOME_REFUSED;
 }
 
 /* 0, or an error that ends the link. */
@@ -473,23 +555,6 @@ int calls_answer(struct core *c, int64_t now_ms, const struct reply_header *h, s
             call->body = body;
         }
     }
-    core_finish(c, call, err, err == 0 ? PAWL_OUTCOME_DONE : PAWL_OUTCOME_REFUSED);
-    return 0;
-}
-
-int core_add_auth(struct core *c, struct bytes scheme, struct bytes auth)
-{
-    struct auth_entry *e = malloc(sizeof(*e) + scheme.len + auth.len);
-
-    if (e == NULL) {
-        return PAWL_ERR_NO_MEMORY;
-    }
-    e->scheme_len = scheme.len;
-    e->len = auth.len;
-    memcpy(e->bytes, scheme.data, scheme.len);
-    if (auth.len > 0) {
-        memcpy(e->bytes + scheme.len, auth.data, auth.len);
-    }
-    list_push_back(&c->auths, &e->link);
+    core_finish(c, call, err, outcome_of(call, err));
     return 0;
 }

@@ -37,19 +37,22 @@ static int64_t left_ms(int64_t deadline_ms)
 /* Receives without the lock: into memory of our own, since the core's may go with its link. */
 static ssize_t receive(struct engine *e, struct waiter *w, int64_t left, uint8_t *data, size_t len)
 {
-    struct pollfd p = {.fd = e->fd, .events = POLLIN};
+    struct pollfd p[2] = {{.fd = e->fd, .events = POLLIN}, {.fd = e->kick_fd, .events = POLLIN}};
+    uint64_t kicks;
     ssize_t n;
     int error;
 
     w->receiving = true;
     pthread_mutex_unlock(&e->lock);
-    if (left >= SLICE_MS) {
-        n = recv(p.fd, data, len, 0);
-    } else if (poll(&p, 1, left < 0 ? 0 : (int)left) == 1) {
-        n = recv(p.fd, data, len, MSG_DONTWAIT);
+    if (left >= SLICE_MS && !w->kickable) {
+        n = recv(p[0].fd, data, len, 0);
     } else {
-        n = -1;
-        errno = EAGAIN;
+        left = left < 0 ? 0 : left > SLICE_MS ? SLICE_MS : left;
+        poll(p, w->kickable ? 2 : 1, (int)left);
+        if ((p[1].revents & POLLIN) != 0) {
+            (void)!read(p[1].fd, &kicks, sizeof(kicks));
+        }
+        n = recv(p[0].fd, data, len, MSG_DONTWAIT);
     }
     error = errno;
     pthread_mutex_lock(&e->lock);
@@ -68,7 +71,7 @@ static void drive(struct engine *e, struct waiter *w, int64_t deadline_ms)
     uint8_t data[DRIVER_BYTES];
 
     e->driver = w;
-    engine_arm(e);
+    link_arm(e);
     while (!w->done && e->link_number == link) {
         int64_t left = left_ms(deadline_ms), now;
         ssize_t n;
@@ -114,7 +117,7 @@ static void pass_on(struct engine *e, struct waiter *w)
             break;
         }
     }
-    engine_arm(e);
+    link_arm(e);
 }
 
 static bool can_drive(const struct engine *e, const struct waiter *w)
@@ -155,7 +158,7 @@ bool waiter_wait(struct engine *e, struct waiter *w, int64_t deadline_ms)
         } else {
             if (e->driver == w) {
                 e->driver = NULL; /* there is no link to read from */
-                engine_arm(e);
+                link_arm(e);
             }
             sleep_until(e, w, deadline_ms);
         }

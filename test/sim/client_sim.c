@@ -426,6 +426,8 @@ static void take_items(struct client *c)
             told_state(c, ((struct state_item *)item)->state);
             free(item);
             break;
+        case ITEM_NOTE: /* comes from recipes, not from the core */
+            break;
         }
     }
 }

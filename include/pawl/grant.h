@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* grant.h - the proof that something is ours, and for how much longer.
+ *
+ * Locks, read/write locks, semaphore leases, latches and selectors all hand out the same thing when
+ * they are granted. What other libraries give is a boolean that was true once; a grant tells the
+ * truth now, by our own clock, also in a process that was stopped, swapped out or cut off:
+ *
+ *     while (there_is_work && pawl_grant_held(g)) {
+ *         write_to_storage(block, pawl_grant_token(g));
+ *     }
+ *
+ * The token is the number of the transaction that made our node. It is larger for every later
+ * holder: a resource that remembers the largest token it has seen and refuses smaller ones cannot
+ * be damaged by a holder who does not know yet that he is none (fencing). Data in ZooKeeper itself
+ * is protected by pawl_grant_guard(), which makes a multi fail when the grant is gone.
+ *
+ * Ownership is certain for pawl_grant_certain_ms(): the server gives our things to somebody else
+ * only after a whole session timeout without us, and we count from the moment when the last request
+ * that was answered had been sent.
+ *
+ *           acquired               link lost (*)              session gone, node deleted
+ *   NONE ------------> CERTAIN <------------------> IN_DOUBT ------------------------------> LOST
+ *    ^                    |        link is back         |                                      |
+ *    +--------------------+------------- released ------+--------------------------------------+
+ *
+ * (*) with PAWL_DOUBT_STOP. With PAWL_DOUBT_GO_ON it stays CERTAIN until the certain time is over.
+ *
+ * Not covered: somebody who deletes our node by hand. We are told at once, but the next in line may
+ * have been told a moment earlier; the token and the guard protect against that, too. */
+#ifndef PAWL_GRANT_H
+#define PAWL_GRANT_H
+
+#include <stdbool.h>
+
+#include "pawl/client.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct pawl_grant;
+
+enum pawl_grant_state {
+    PAWL_GRANT_NONE = 0, /* nothing was acquired, or it was released */
+    PAWL_GRANT_CERTAIN,  /* ours */
+    PAWL_GRANT_IN_DOUBT, /* perhaps ours: stop, and wait for what comes */
+    PAWL_GRANT_LOST      /* not ours any more; release it to be able to acquire again */
+};
+
+/* When the link to the server goes. */
+enum pawl_doubt {
+    PAWL_DOUBT_STOP = 0, /* at once in doubt */
+    PAWL_DOUBT_GO_ON     /* in doubt only when the certain time is over */
+};
+
+/* Told of every change after the acquisition: IN_DOUBT, CERTAIN again, LOST; how things stand, when
+ * they changed faster than callbacks run. Runs like all callbacks. */
+typedef void (*pawl_grant_fn)(struct pawl_grant *g, enum pawl_grant_state state, void *arg);
+
+/* May we act as the holder, now? CERTAIN, and the certain time is not over. */
+PAWL_API bool pawl_grant_held(const struct pawl_grant *g);
+
+PAWL_API enum pawl_grant_state pawl_grant_state(const struct pawl_grant *g);
+
+/* For how many milliseconds ownership is certain if we hear nothing more; 0: not at all. */
+PAWL_API int64_t pawl_grant_certain_ms(const struct pawl_grant *g);
+
+/* 0 when nothing was acquired. Stays after LOST. */
+PAWL_API uint64_t pawl_grant_token(const struct pawl_grant *g);
+
+/* The path of our node, copied; empty when there is none. */
+PAWL_API void pawl_grant_path(const struct pawl_grant *g, char *out, size_t size);
+
+/* Adds the check to a multi: it is executed only if our node is there. NOT_HELD when there is none
+ * to check. */
+PAWL_API int pawl_grant_guard(const struct pawl_grant *g, struct pawl_multi *m);
+
+/* A descriptor that is readable while the grant is IN_DOUBT or LOST: for poll(), not to be read
+ * from or closed; it lives as long as the grant. Negative: an error code. */
+PAWL_API int pawl_grant_fd(struct pawl_grant *g);
+
+/* ---- who is there ---- */
+
+/* A node in the queue of a lock, latch or selector. */
+struct pawl_participant {
+    const char *path;
+    struct pawl_bytes data; /* ours say: address host=... pid=... program=... since=... */
+    int64_t session_id;
+    int64_t since_ms; /* by the server's clock, since 1970 */
+    uint64_t token;
+};
+
+struct pawl_participants {
+    const struct pawl_participant *const *items; /* in the order of the queue */
+    size_t n;
+};
+
+/* All that queue below `path`: of a lock, latch or selector, Curator's or ours. None: n is 0. */
+PAWL_API int pawl_participants(struct pawl_client *c, const char *path,
+                               struct pawl_participants **out);
+PAWL_API void pawl_participants_free(struct pawl_participants *p);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
