@@ -21,16 +21,18 @@
  * be used after its close has been called.
  *
  * Callbacks run one at a time, in the order in which the server answered and events came, exactly
- * once each, and never before the call that registered them has returned. By default they run on a
- * thread of the library kept for them: a slow one delays later callbacks, never the heartbeat, and
- * may make blocking calls. What a callback is given is lent until it returns. Closing the client
- * inside a callback is allowed and takes effect when the callback returns.
+ * once each, and never from inside the call that registered them (on another thread one may begin
+ * before that call has returned). By default they run on a thread of the library kept for them: a
+ * slow one delays later callbacks, never the heartbeat, and may make blocking calls. What a
+ * callback is given is lent until it returns. Closing the client inside a callback is allowed; what
+ * the library still holds goes when the callback returns.
  *
  * Deadlines. Every call ends: with an answer, or after its timeout with
  * PAWL_ERR_OPERATION_TIMEOUT. The timeout is `timeout_ms` of the options, of a view, or of the
  * call's own struct. While the link is down calls wait for it, within their timeout.
  *
- * Failed writes say which of three it was: pawl_reply.outcome.
+ * Failed writes say which of three it was: pawl_reply.outcome. A write that was tried more than
+ * once and failed is UNKNOWN as soon as one of the attempts was.
  *
  * Memory. When it runs out a call returns PAWL_ERR_NO_MEMORY; nothing aborts. NULL is allowed in
  * every _free and close.
@@ -155,19 +157,25 @@ PAWL_API void pawl_client_options_init(struct pawl_client_options *options);
  * BAD_ARGUMENTS (the servers cannot be parsed, a bad path), NO_MEMORY or SYSTEM. */
 PAWL_API int pawl_client_open(const struct pawl_client_options *options, struct pawl_client **out);
 
-/* Waits until there is a session; OPERATION_TIMEOUT if there is none in time. -1: for ever. */
+/* Waits until there is a session; OPERATION_TIMEOUT if there is none in time (-1: for ever),
+ * SESSION_EXPIRED when there will be none any more (PAWL_CLIENT_ONE_SESSION). */
 PAWL_API int pawl_client_wait_connected(struct pawl_client *c, int timeout_ms);
 
 /* Ends the session, so that its ephemeral nodes go now. Every open callback runs, with
  * PAWL_ERR_CLOSING if need be, before it returns; but it returns within close_timeout_ms even when
- * the server does not answer or a callback does not end. A view is just freed. */
+ * the server does not answer or a callback does not end. The threads of the handle have ended then,
+ * too: before dlclose() or a look for leaks, close from a thread of your own. Exceptions: closed
+ * from inside a callback they end soon after that callback; when the time was up, soon after the
+ * callback that held them; and a thread that looks up a name ends when the resolver answers.
+ * A view is just freed. */
 PAWL_API void pawl_client_close(struct pawl_client *c);
 PAWL_API void pawl_client_close_within(struct pawl_client *c, int timeout_ms);
 
 /* Closes the handle but leaves the session alive, to be taken up by `options.attach` in another
  * process image (or later in this one) within the session's timeout. `extra`, up to 64 KiB of
  * yours, travels in the blob. The blob is a secret while the session lives; free() it. Open calls
- * end with CLOSING. With an error nothing has been closed. */
+ * end with CLOSING. With an error nothing has been closed: INVALID_STATE when there is no session,
+ * CLOSING when somebody else is closing it already. */
 PAWL_API int pawl_client_detach(struct pawl_client *c, struct pawl_bytes extra, void **blob,
                                 size_t *len);
 
@@ -354,7 +362,8 @@ PAWL_API int pawl_whoami(struct pawl_client *c, struct pawl_reply **out);
 PAWL_API int pawl_whoami_async(struct pawl_client *c, pawl_reply_fn done, void *arg);
 
 /* Adds credentials to this and every later connection. AUTH_FAILED: the server does not accept
- * them; they are forgotten, and the server has cut the link. */
+ * them; they are forgotten, and the server has cut the link. What was NOT_SENT is forgotten, too.
+ */
 PAWL_API int pawl_add_auth(struct pawl_client *c, const struct pawl_auth *auth,
                            struct pawl_reply **out);
 PAWL_API int pawl_add_auth_async(struct pawl_client *c, const struct pawl_auth *auth,
@@ -379,7 +388,8 @@ enum pawl_watch_kind {
     PAWL_WATCHES_CHILDREN = 1,
     PAWL_WATCHES_DATA = 2, /* of get and exists */
     PAWL_WATCHES_ANY = 3,
-    PAWL_WATCHES_LOCAL = 256 /* added: forget it here whatever the server says */
+    PAWL_WATCHES_LOCAL =
+        256 /* added: forget it here, whatever the server says and if it says nothing */
 };
 
 /* Removes watches at `path`: the given one, or with `watch` NULL all. Each is told WATCH_REMOVED,
@@ -440,10 +450,12 @@ PAWL_API int pawl_reconfig_async(struct pawl_client *c, const struct pawl_reconf
 PAWL_API int pawl_client_dispatch(struct pawl_client *c, int timeout_ms);
 
 /* PAWL_DISPATCH_EXTERNAL. Wait until `*fd`, which stays the same for the life of the handle, has
- * one of `*events` (as for poll), or `*timeout_ms` have passed (-1: no limit), or another thread
- * has made a call; then pawl_client_process(), which does all I/O that can be done without
- * blocking and runs callbacks. The adapters in <pawl/adapters/> do nothing else. Blocking calls
- * from your loop's thread work outside of callbacks; inside one they give WOULD_DEADLOCK. */
+ * one of `*events` (as for poll), or `*timeout_ms` have passed (-1: no limit); then
+ * pawl_client_process(), which does all I/O that can be done without blocking and runs callbacks.
+ * `*fd` is readable also when another thread has made a call that your loop has to know of, be it
+ * for its bytes, its deadline or its callback: waiting on `*fd` is enough. Ask for `*timeout_ms`
+ * anew before each wait. The adapters in <pawl/adapters/> do nothing else. Blocking calls work from
+ * any thread, from your loop's only outside of callbacks; inside one they give WOULD_DEADLOCK. */
 PAWL_API int pawl_client_interest(struct pawl_client *c, int *fd, short *events, int *timeout_ms);
 PAWL_API int pawl_client_process(struct pawl_client *c, short revents);
 

@@ -76,8 +76,8 @@ struct pawl_lock_options {
 PAWL_API int pawl_lock_new(struct pawl_client *c, const char *path,
                            const struct pawl_lock_options *options, struct pawl_lock **out);
 
-/* Releases it if need be, in the background. Callbacks do not run any more when it returns, unless
- * it was called from one. Acquires still waiting end with CANCELLED. */
+/* Releases it if need be, in the background. on_grant and on_revoke do not run any more when it
+ * returns, unless it was called from one. Each `done` that was not told yet is told CANCELLED. */
 PAWL_API void pawl_lock_free(struct pawl_lock *l);
 
 /* Waits up to timeout_ms; -1: for ever; 0: a try, which costs one read if somebody else holds it.

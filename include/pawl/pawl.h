@@ -5,6 +5,8 @@
 
 #include "pawl/client.h"
 #include "pawl/error.h"
+#include "pawl/grant.h"
+#include "pawl/lock.h"
 #include "pawl/log.h"
 #include "pawl/server.h"
 #include "pawl/types.h"

@@ -54,10 +54,10 @@ struct call {
     uint8_t unwatch_mask;
     bool unwatch_all, unwatch_local;
     struct event_target target;
-    char *path;   /* the server's name of it; only for watches. Owned */
+    char *path;              /* the server's name of it; only for watches. Owned */
     struct auth_entry *auth; /* OP_AUTH: its credentials, while they are among `auths` */
-    uint64_t end; /* of its frame in the stream of bytes */
-    uint32_t len; /* of its frame */
+    uint64_t end;            /* of its frame in the stream of bytes */
+    uint32_t len;            /* of its frame */
     int64_t sent_ms;
     int64_t deadline_ms; /* 0: none */
 
@@ -130,7 +130,7 @@ struct core {
 
     struct strbuf pre; /* handshake, credentials, watches: ahead of everything else */
     size_t pre_at;
-    unsigned n_pre_auths; /* answers to credentials in `pre` still to come ... */
+    unsigned n_pre_auths;  /* answers to credentials in `pre` still to come ... */
     unsigned n_sent_auths; /* ... of so many, the first of `auths` */
     struct strbuf out;
     size_t out_at;
@@ -149,9 +149,9 @@ struct core {
     size_t probe_next;
 
     /* Wishes: carried out and reset by the driver. */
-    bool want_link;  /* to hosts.items[host]; tell core_link_up() or core_link_down() */
-    bool want_drop;  /* of the link; core_link_down() is not told */
-    bool want_probe; /* ask hosts.items[probe_host] `isro`; tell core_probed() */
+    bool want_link;    /* to hosts.items[host]; tell core_link_up() or core_link_down() */
+    bool want_drop;    /* of the link; core_link_down() is not told */
+    bool want_probe;   /* ask hosts.items[probe_host] `isro`; tell core_probed() */
     size_t probe_host; /* SIZE_MAX: of a list that is no more */
 };
 

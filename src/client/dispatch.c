@@ -125,6 +125,9 @@ int dispatch_run(struct engine *e)
         pthread_mutex_lock(&e->lock);
     }
     e->dispatching = false;
+    if (e->stop) {
+        pthread_cond_broadcast(&e->thread_ended); /* close waits for callbacks */
+    }
     return n;
 }
 

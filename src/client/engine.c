@@ -42,15 +42,18 @@ static void call_done(struct engine *e, struct call *call)
     }
 }
 
+/* Each goes back into the list before it is told, so that it can leave. */
 static void tell_observers(struct engine *e, enum pawl_state state)
 {
-    struct list *item, *next;
+    struct list all, *item;
 
+    list_init(&all);
+    list_splice(&all, &e->observers);
     e->inside = true;
-    for (item = e->observers.next; item != &e->observers; item = next) {
+    while ((item = list_pop_front(&all)) != NULL) {
         struct observer *o = container_of(item, struct observer, link);
 
-        next = item->next;
+        list_push_back(&e->observers, item);
         o->fn(state, o->arg);
     }
     e->inside = false;
@@ -58,8 +61,9 @@ static void tell_observers(struct engine *e, enum pawl_state state)
 
 static void state_changed(struct engine *e, enum pawl_state state, int64_t now_ms)
 {
-    if (state == PAWL_STATE_CONNECTED || state == PAWL_STATE_RECONNECTED) {
-        plan_hurry(e, now_ms);
+    if (state == PAWL_STATE_CONNECTED || state == PAWL_STATE_RECONNECTED ||
+        (state == PAWL_STATE_LOST && e->core->options.one_session)) {
+        plan_hurry(e, now_ms); /* the link is there again, or never will be */
     }
     tell_observers(e, state);
     pthread_cond_broadcast(&e->state_changed);

@@ -36,10 +36,14 @@ int pawl_client_process(struct pawl_client *c, short revents)
     e = c->e;
     engine_ref(e);
     pthread_mutex_lock(&e->lock);
-    if (e->dispatching) {
+    if (engine_is_dispatcher(e)) {
         rc = PAWL_ERR_WOULD_DEADLOCK;
     } else {
-        engine_turn(e, 0);
+        e->has_loop = true;
+        e->loop = pthread_self();
+        if (!e->in_turn) { /* else a thread that waits for its answer does what there is */
+            engine_turn(e, 0);
+        }
         dispatch_run(e);
         if (!e->stop) {
             engine_settle(e, engine_now_ms());
@@ -62,12 +66,14 @@ int pawl_client_dispatch(struct pawl_client *c, int timeout_ms)
     e = c->e;
     engine_ref(e);
     pthread_mutex_lock(&e->lock);
+    e->n_pollers++;
     while (list_empty(&e->inbox) && !e->stop && !e->dispatching && engine_now_ms() < deadline) {
         struct timespec t = {.tv_sec = deadline / 1000, .tv_nsec = deadline % 1000 * 1000000};
 
         e->dispatch_asleep = true;
         pthread_cond_timedwait(&e->inbox_filled, &e->lock, &t);
     }
+    e->dispatch_asleep = --e->n_pollers > 0; /* another one may still sleep */
     rc = dispatch_run(e);
     pthread_mutex_unlock(&e->lock);
     engine_unref(e);

@@ -35,7 +35,8 @@ struct waiter {
     struct list link; /* in engine.waiters */
     pthread_cond_t cond;
     bool done;
-    bool receiving; /* in recv() without the lock */
+    bool receiving; /* in recv() without the lock ... */
+    int fd;         /* ... of this */
     bool kickable;  /* somebody else than the driver may end its wait */
     int doomed_fd;  /* to be closed by the driver: the link went while it was receiving */
 };
@@ -65,14 +66,12 @@ struct plan {
     int n_retries;
     bool unsure; /* an earlier attempt may have been executed */
     int64_t first_ms, due_ms;
-    int last_err;
-    enum pawl_outcome last_outcome;
     struct request main; /* its bytes lie in `store` */
     char *store;
     size_t prefix_len;  /* chroot: no parent above it is ours to make */
     size_t parent_len;  /* STAGE_PARENT: path[0..parent_len) is being made */
     char id[40];        /* "_c_UUID-" without the last '-' */
-    int64_t session_id; /* in which the first attempt was made */
+    int64_t session_id; /* in which the last attempt was made */
     char *result_path;
     char **stack;
     size_t depth, room;
@@ -109,7 +108,7 @@ struct engine {
 
     /* the link */
     int epoll_fd, wake_fd, fd;
-    int kick_fd; /* ends the driver's wait */
+    int kick_fd;    /* ends the driver's wait */
     uint32_t armed; /* what epoll watches fd for */
     bool dialing, write_blocked;
     uint64_t link_number; /* grows with every fd */
@@ -121,6 +120,8 @@ struct engine {
     bool io_asleep;
     int64_t sleep_until_ms;
     bool in_turn; /* whoever makes the turn looks at the inbox afterwards */
+    bool has_loop;
+    pthread_t loop; /* who calls pawl_client_process() */
 
     struct waiter *driver;
     struct list waiters;
@@ -133,16 +134,19 @@ struct engine {
     struct list inbox; /* struct item */
     pthread_cond_t inbox_filled;
     bool dispatch_asleep;
+    int n_pollers; /* in pawl_client_dispatch() */
     bool dispatching;
     pthread_t dispatcher; /* while dispatching */
     pthread_cond_t callback_done;
     struct list listeners;
     struct listener *calling;
 
-    bool closing; /* close has begun */
-    bool stop;    /* threads end */
-    int n_threads;
+    bool closing;  /* close has begun */
+    bool stop;     /* threads end */
+    int n_threads; /* that run */
     pthread_cond_t thread_ended;
+    pthread_t threads[2]; /* started, to be joined */
+    int n_started;
 };
 
 struct pawl_client {

@@ -92,7 +92,7 @@ static void close_fd(struct engine *e)
         return;
     }
     epoll_ctl(e->epoll_fd, EPOLL_CTL_DEL, e->fd, NULL);
-    if (e->driver != NULL && e->driver->receiving) {
+    if (e->driver != NULL && e->driver->receiving && e->driver->fd == e->fd) {
         shutdown(e->fd, SHUT_RDWR);
         e->driver->doomed_fd = e->fd;
     } else {
@@ -304,6 +304,17 @@ static void handle(struct engine *e, const struct epoll_event *ev, int64_t now_m
     }
 }
 
+/* Others who wait may make the next turn. */
+static void turn_over(struct engine *e)
+{
+    struct list *item;
+
+    list_for_each (item, &e->waiters) {
+        pthread_cond_signal(&container_of(item, struct waiter, link)->cond);
+    }
+    pthread_cond_broadcast(&e->state_changed);
+}
+
 void engine_turn(struct engine *e, int64_t timeout_ms)
 {
     const struct log_target *before = logging_used();
@@ -331,6 +342,9 @@ void engine_turn(struct engine *e, int64_t timeout_ms)
     engine_settle(e, now);
     e->io_asleep = e->mode == PAWL_DISPATCH_EXTERNAL;
     e->in_turn = false;
+    if (e->mode == PAWL_DISPATCH_EXTERNAL) {
+        turn_over(e);
+    }
     logging_use(before);
 }
 

@@ -409,20 +409,18 @@ static int open_descriptors(struct engine *e)
 static int start_thread(struct engine *e, void *(*main)(void *), size_t stack)
 {
     pthread_attr_t attr;
-    pthread_t thread;
     sigset_t all, before;
     int rc;
 
     sigfillset(&all);
     pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     if (stack != 0) {
         pthread_attr_setstacksize(&attr, stack);
     }
     pthread_sigmask(SIG_SETMASK, &all, &before);
     engine_ref(e);
     e->n_threads++;
-    rc = pthread_create(&thread, &attr, main, e);
+    rc = pthread_create(&e->threads[e->n_started], &attr, main, e);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
     if (rc != 0) {
@@ -430,7 +428,21 @@ static int start_thread(struct engine *e, void *(*main)(void *), size_t stack)
         atomic_fetch_sub(&e->refs, 1);
         return PAWL_ERR_SYSTEM;
     }
+    e->n_started++;
     return 0;
+}
+
+/* Joined by whoever closes, so that afterwards nothing of the library runs any more; or left to
+ * themselves when that is one of them or there is no time. */
+static void leave_threads(struct engine *e, bool have_ended)
+{
+    for (int i = 0; i < e->n_started; i++) {
+        if (have_ended) {
+            pthread_join(e->threads[i], NULL);
+        } else {
+            pthread_detach(e->threads[i]);
+        }
+    }
 }
 
 static int start(struct engine *e)
@@ -451,6 +463,9 @@ static int start(struct engine *e)
         engine_wake(e);
     }
     pthread_mutex_unlock(&e->lock);
+    if (rc != 0) {
+        leave_threads(e, true);
+    }
     return rc;
 }
 
@@ -464,6 +479,18 @@ static void drop_unopened(struct engine *e)
     engine_unref(e);
 }
 
+/* What is not there: a struct that was not initialised, credentials without a scheme. */
+static bool are_sane(const struct pawl_client_options *o)
+{
+    for (size_t i = 0; i < o->n_auths; i++) {
+        if (o->auths == NULL || o->auths[i].scheme == NULL) {
+            return false;
+        }
+    }
+    return o->servers != NULL && o->dispatch >= PAWL_DISPATCH_THREAD &&
+           o->dispatch <= PAWL_DISPATCH_EXTERNAL;
+}
+
 int pawl_client_open(const struct pawl_client_options *options, struct pawl_client **out)
 {
     struct pawl_client_options o;
@@ -475,6 +502,9 @@ int pawl_client_open(const struct pawl_client_options *options, struct pawl_clie
     }
     pthread_once(&fork_once, watch_forks);
     take_options(&o, options);
+    if (!are_sane(&o)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
     e = new_engine(&o);
     if (e == NULL) {
         return PAWL_ERR_NO_MEMORY;
@@ -554,7 +584,9 @@ void engine_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t dead
 static void shut(struct engine *e, int64_t deadline_ms)
 {
     bool in_callback = engine_is_dispatcher(e);
+    bool is_ours = in_callback && e->mode == PAWL_DISPATCH_THREAD;
     struct local *local = e->local;
+    bool have_ended;
 
     e->local = NULL;
     core_shut(e->core, PAWL_ERR_CLOSING);
@@ -567,10 +599,13 @@ static void shut(struct engine *e, int64_t deadline_ms)
     if (!in_callback && e->mode != PAWL_DISPATCH_THREAD) {
         dispatch_run(e);
     }
-    while (!in_callback && e->n_threads > 0 && engine_now_ms() < deadline_ms) {
+    while (!is_ours && (e->n_threads > 0 || (e->dispatching && !in_callback)) &&
+           engine_now_ms() < deadline_ms) {
         engine_wait_until(&e->thread_ended, &e->lock, deadline_ms);
     }
+    have_ended = e->n_threads == 0;
     pthread_mutex_unlock(&e->lock);
+    leave_threads(e, have_ended);
     engine_unref(e);
     local_close(local);
 }
@@ -632,8 +667,8 @@ int pawl_client_detach(struct pawl_client *c, struct pawl_bytes extra, void **bl
     strbuf_init(&b, STRBUF_NO_LIMIT);
     pthread_mutex_lock(&e->lock);
     write_blob(e->core, bytes_of(extra.data, extra.len), &b);
-    if (!e->core->session_is_real || b.failed) {
-        rc = b.failed ? PAWL_ERR_NO_MEMORY : PAWL_ERR_INVALID_STATE;
+    if (e->closing || !e->core->session_is_real || b.failed) {
+        rc = e->closing ? PAWL_ERR_CLOSING : b.failed ? PAWL_ERR_NO_MEMORY : PAWL_ERR_INVALID_STATE;
         pthread_mutex_unlock(&e->lock);
         strbuf_fini(&b);
         return rc;

@@ -180,17 +180,17 @@ int engine_submit(struct engine *e, struct call *call, const struct request *q)
 /* ---- in the background ---- */
 
 /* A delete that nobody waits for and that goes on until it is done or the client closed. */
-static void delete_in_background(struct engine *e, struct bytes path)
+static void delete_in_background(struct engine *e, struct bytes path, int32_t version, int flags)
 {
     struct call *call = call_new(OP_DELETE);
-    struct request q = {.path = path, .version = -1};
+    struct request q = {.path = path, .version = version};
     struct plan *p = call == NULL ? NULL : plan_new(call, PLAN_DELETE, &q);
 
     if (p == NULL) {
         free(call);
         return;
     }
-    p->flags = PAWL_IDEMPOTENT;
+    p->flags = PAWL_IDEMPOTENT | flags;
     p->retry = (struct pawl_retry){.kind = PAWL_RETRY_FOREVER, .pause_ms = BACKGROUND_PAUSE_MS};
     if (engine_submit(e, call, &q) != 0) {
         call_free(call);
@@ -224,6 +224,13 @@ static bool is_link_trouble(int err)
            err == PAWL_ERR_SESSION_MOVED || err == PAWL_ERR_THROTTLED_OP;
 }
 
+/* Whether it may have been executed although we have no answer. */
+static bool is_unsure(const struct plan *p, const struct call *call)
+{
+    return call->outcome == PAWL_OUTCOME_UNKNOWN && p->stage == STAGE_MAIN &&
+           op_find(p->main.type)->kind == OP_KIND_WRITE;
+}
+
 /* Whether doing it twice is as good as once. */
 static bool may_repeat(const struct plan *p, const struct call *call)
 {
@@ -238,7 +245,7 @@ static bool may_repeat(const struct plan *p, const struct call *call)
 static void give_up(struct engine *e, struct plan *p)
 {
     if (p->kind == PLAN_DELETE && (p->flags & PAWL_GUARANTEED) != 0 && !e->closing) {
-        delete_in_background(e, p->main.path);
+        delete_in_background(e, p->main.path, p->main.version, p->flags & PAWL_CHILDREN_TOO);
     }
     if (p->kind == PLAN_CREATE && (p->flags & PAWL_PROTECTED) != 0 && p->unsure && !e->closing) {
         cleanup_in_background(e, p);
@@ -252,12 +259,15 @@ static void give_up(struct engine *e, struct plan *p)
 static bool retry_later(struct engine *e, struct plan *p, int64_t now_ms)
 {
     struct call *call = p->call;
+    bool lost_for_good;
     int64_t pause;
 
-    if (call->outcome == PAWL_OUTCOME_UNKNOWN && p->stage == STAGE_MAIN) {
+    if (is_unsure(p, call)) {
         p->unsure = true;
+        p->session_id = e->core->session_id; /* in which it was sent: that stands until LOST */
     }
-    pause = !may_repeat(p, call) || e->closing
+    lost_for_good = e->core->options.one_session && e->core->state == PAWL_STATE_LOST;
+    pause = !may_repeat(p, call) || e->closing || lost_for_good
                 ? -1
                 : pawl_retry_pause(&p->retry, p->n_retries, now_ms - p->first_ms,
                                    prng_next(&e->random));
@@ -266,8 +276,6 @@ static bool retry_later(struct engine *e, struct plan *p, int64_t now_ms)
         return false;
     }
     p->n_retries++;
-    p->last_err = call->err;
-    p->last_outcome = call->outcome;
     p->due_ms = now_ms + pause;
     if (e->core->link == LINK_READY && call->err == PAWL_ERR_SESSION_EXPIRED) {
         p->due_ms = now_ms;
@@ -283,7 +291,7 @@ static enum plan_stage stage_after_pause(const struct plan *p)
     bool find = p->kind == PLAN_CREATE && (p->flags & PAWL_PROTECTED) != 0 && p->unsure &&
                 p->stage == STAGE_MAIN;
 
-    return find || p->stage == STAGE_FIND ? STAGE_SYNC : p->stage;
+    return find || p->stage == STAGE_FIND || p->stage == STAGE_STAT ? STAGE_SYNC : p->stage;
 }
 
 /* ---- create ---- */
@@ -294,7 +302,7 @@ static bool is_ephemeral(const struct plan *p)
 }
 
 /* The child that carries our id, as a whole path; NULL: none. */
-static char *find_protected(const struct plan *p, const struct call *call, struct bytes parent)
+static char *find_protected(const struct plan *p, struct call *call, struct bytes parent)
 {
     struct jute_reader r = jute_reader_of(call->body);
     struct string_list names = string_list_read(&r);
@@ -311,12 +319,14 @@ static char *find_protected(const struct plan *p, const struct call *call, struc
             continue;
         }
         path = malloc(base + name.len + 2);
-        if (path != NULL) {
-            memcpy(path, parent.data, base);
-            path[base] = '/';
-            memcpy(path + base + 1, name.data, name.len);
-            path[base + 1 + name.len] = '\0';
+        if (path == NULL) {
+            call->err = PAWL_ERR_NO_MEMORY; /* which is not the same as "not there" */
+            return NULL;
         }
+        memcpy(path, parent.data, base);
+        path[base] = '/';
+        memcpy(path + base + 1, name.data, name.len);
+        path[base + 1 + name.len] = '\0';
         return path;
     }
     return NULL;
@@ -327,8 +337,11 @@ static bool found_or_not(struct engine *e, struct plan *p)
     struct call *call = p->call;
     char *path = call->err == 0 ? find_protected(p, call, parent_of_main(p)) : NULL;
 
+    if (call->err == PAWL_ERR_NO_MEMORY) {
+        return false;
+    }
     if (path != NULL && is_ephemeral(p) && p->session_id != e->core->session_id) {
-        delete_in_background(e, bytes_str(path)); /* of a session that is dying */
+        delete_in_background(e, bytes_str(path), -1, 0); /* of a session that is dying */
         free(path);
         path = NULL;
     }
@@ -561,13 +574,13 @@ static bool cleanup_step(struct engine *e, struct plan *p)
     }
     path = p->call->err == 0 ? find_protected(p, p->call, parent_of_main(p)) : NULL;
     if (path != NULL) {
-        delete_in_background(e, bytes_str(path));
+        delete_in_background(e, bytes_str(path), -1, 0);
         free(path);
     }
     return false;
 }
 
-bool plan_step(struct engine *e, struct call *call, int64_t now_ms)
+static bool step(struct engine *e, struct call *call, int64_t now_ms)
 {
     struct plan *p = call->plan;
 
@@ -597,6 +610,17 @@ bool plan_step(struct engine *e, struct call *call, int64_t now_ms)
     return false;
 }
 
+/* Whatever a later attempt was told: the earlier one may have been executed. */
+bool plan_step(struct engine *e, struct call *call, int64_t now_ms)
+{
+    bool goes_on = step(e, call, now_ms);
+
+    if (!goes_on && call->err != 0 && call->plan->unsure) {
+        call->outcome = PAWL_OUTCOME_UNKNOWN;
+    }
+    return goes_on;
+}
+
 /* ---- pauses ---- */
 
 int64_t plan_next_ms(const struct engine *e)
@@ -621,7 +645,7 @@ static void end_paused(struct engine *e, struct plan *p, int err)
 
     list_remove(&p->link);
     give_up(e, p);
-    call->err = err != 0 ? err : p->last_err;
+    call->err = err;
     call->outcome = p->unsure ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT;
     call->plan->flags = 0; /* all has been done that it asks for at its end */
     call->plan->kind = PLAN_SIMPLE;
@@ -638,7 +662,7 @@ void plan_run_due(struct engine *e, int64_t now_ms)
 
         next = item->next;
         if (p->call->deadline_ms != 0 && now_ms >= p->call->deadline_ms) {
-            end_paused(e, p, 0);
+            end_paused(e, p, PAWL_ERR_OPERATION_TIMEOUT);
         } else if (now_ms >= p->due_ms) {
             list_remove(item);
             if (!go(e, p, stage_after_pause(p))) {

@@ -12,7 +12,7 @@ static bool is_connected(enum pawl_state s)
 
 int pawl_client_wait_connected(struct pawl_client *c, int timeout_ms)
 {
-    int64_t deadline = engine_now_ms() + (timeout_ms < 0 ? INT32_MAX : timeout_ms);
+    int64_t deadline = timeout_ms < 0 ? INT64_MAX : engine_now_ms() + timeout_ms;
     int rc = client_check(c);
     struct engine *e;
 
@@ -28,9 +28,11 @@ int pawl_client_wait_connected(struct pawl_client *c, int timeout_ms)
     while (rc == 0 && !is_connected(e->core->state)) {
         int64_t left = deadline - engine_now_ms();
 
-        if (e->closing || left <= 0) {
+        if (e->core->state == PAWL_STATE_LOST && e->core->options.one_session) {
+            rc = PAWL_ERR_SESSION_EXPIRED;
+        } else if (e->closing || left <= 0) {
             rc = e->closing ? PAWL_ERR_CLOSING : PAWL_ERR_OPERATION_TIMEOUT;
-        } else if (e->mode == PAWL_DISPATCH_EXTERNAL) {
+        } else if (e->mode == PAWL_DISPATCH_EXTERNAL && !e->in_turn) {
             engine_turn(e, left);
         } else {
             engine_wait_until(&e->state_changed, &e->lock, deadline);
@@ -173,7 +175,7 @@ int pawl_client_set_servers(struct pawl_client *c, const char *servers)
         return rc != 0 ? rc : PAWL_ERR_BAD_ARGUMENTS;
     }
     pthread_mutex_lock(&c->e->lock);
-    rc = core_set_servers(c->e->core, servers, now);
+    rc = c->e->closing ? PAWL_ERR_CLOSING : core_set_servers(c->e->core, servers, now);
     engine_settle(c->e, now);
     if (c->e->io_asleep) {
         engine_wake(c->e);

@@ -39,7 +39,7 @@ void timers_run_due(struct engine *e, int64_t now_ms);
 
 /* ---- the connection's state ---- */
 
-/* Told before the application's listeners are. It may remove itself, and nobody else, meanwhile. */
+/* Told before the application's listeners are. */
 struct observer {
     struct list link;
     void (*fn)(enum pawl_state state, void *arg); /* a step */

@@ -10,7 +10,7 @@
 
 #include "client/internal.h"
 
-enum { DRIVER_BYTES = 4096, SLICE_MS = 1000 };
+enum { DRIVER_BYTES = 4096, SLICE_MS = 1000, LOOP_MS = 10 };
 
 void waiter_init(struct waiter *w)
 {
@@ -43,6 +43,7 @@ static ssize_t receive(struct engine *e, struct waiter *w, int64_t left, uint8_t
     int error;
 
     w->receiving = true;
+    w->fd = e->fd;
     pthread_mutex_unlock(&e->lock);
     if (left >= SLICE_MS && !w->kickable) {
         n = recv(p[0].fd, data, len, 0);
@@ -144,6 +145,27 @@ static void sleep_until(struct engine *e, struct waiter *w, int64_t deadline_ms)
     }
 }
 
+/* Without threads of ours: a turn, but one thread at a time, since he who waits in epoll does not
+ * notice that somebody else has taken his answer. Callbacks are the loop's: it is given a moment to
+ * see that there are some before our turn takes the wake-up away from it. */
+static void turn_for(struct engine *e, struct waiter *w, int64_t deadline_ms)
+{
+    bool is_loop = !e->has_loop || pthread_equal(e->loop, pthread_self()) != 0;
+    int64_t left = left_ms(deadline_ms);
+
+    if (e->in_turn) {
+        sleep_until(e, w, deadline_ms);
+        return;
+    }
+    if (!is_loop && !list_empty(&e->inbox)) {
+        engine_wake(e);
+        sleep_until(e, w, engine_now_ms() + (left < LOOP_MS ? left : LOOP_MS));
+    }
+    if (!w->done && !e->in_turn) {
+        engine_turn(e, left < 0 ? 0 : left);
+    }
+}
+
 bool waiter_wait(struct engine *e, struct waiter *w, int64_t deadline_ms)
 {
     const struct log_target *before = logging_used();
@@ -152,7 +174,7 @@ bool waiter_wait(struct engine *e, struct waiter *w, int64_t deadline_ms)
     list_push_back(&e->waiters, &w->link);
     for (bool first = true; !w->done && (first || left_ms(deadline_ms) > 0); first = false) {
         if (e->mode == PAWL_DISPATCH_EXTERNAL) {
-            engine_turn(e, left_ms(deadline_ms));
+            turn_for(e, w, deadline_ms);
         } else if (can_drive(e, w)) {
             drive(e, w, deadline_ms);
         } else {

@@ -88,7 +88,9 @@ class Three(ensemble.Ensemble):
 def converse(command, where):
     """Runs the program to its end; returns its exit code."""
     # Tests fork, and their children use the library: TSan has to be told that this is on purpose.
-    env = dict({"TSAN_OPTIONS": "die_after_fork=0 atexit_sleep_ms=0"}, **os.environ)
+    # What the environment says of it stays: the last of two counts.
+    options = "die_after_fork=0 atexit_sleep_ms=0 " + os.environ.get("TSAN_OPTIONS", "")
+    env = dict(os.environ, TSAN_OPTIONS=options.strip())
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                bufsize=1, errors="replace", env=env)
     try:

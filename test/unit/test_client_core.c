@@ -518,6 +518,229 @@ static void gzip_reads_what_curator_writes(void **state)
     free(out);
 }
 
+static size_t n_auths(const struct core *c)
+{
+    struct list *item;
+    size_t n = 0;
+
+    list_for_each (item, &c->auths) {
+        n++;
+    }
+    return n;
+}
+
+static bool first_auth_is(const struct core *c, const char *text)
+{
+    const struct auth_entry *e = container_of(c->auths.next, struct auth_entry, link);
+
+    return e->len == strlen(text) && memcmp(e->bytes + e->scheme_len, text, e->len) == 0;
+}
+
+static struct call *submit_auth(struct core *c, const char *text, int64_t deadline)
+{
+    struct call *call = call_new(OP_AUTH);
+    struct request q = {.scheme = bytes_str("digest"), .data = bytes_str(text)};
+
+    call->deadline_ms = deadline;
+    assert_int_equal(core_submit(c, call, &q), 0);
+    return call;
+}
+
+/* Each refusal forgets those that were refused, whatever has been added since. */
+static void refused_credentials_are_the_ones_forgotten(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+    struct call *good, *bad;
+
+    (void)state;
+    core_add_auth(c, bytes_str("digest"), bytes_str("bad"));
+    connect(c, 0);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    sent(c, 0);
+    good = submit_auth(c, "good", 0);
+    sent(c, 1);
+    answer(c, 2, XID_AUTH, 0, PAWL_ERR_AUTH_FAILED); /* of the first, which the core sent itself */
+    assert_int_equal(n_auths(c), 1);
+    assert_true(first_auth_is(c, "good"));
+    expect_call(c, good, PAWL_ERR_CONNECTION_LOSS, PAWL_OUTCOME_UNKNOWN);
+    expect_state(c, PAWL_STATE_SUSPENDED);
+    c->want_drop = false;
+    connect(c, 100);
+    expect_state(c, PAWL_STATE_RECONNECTED);
+    sent(c, 100);
+    answer(c, 100, XID_AUTH, 0, 0);
+    bad = submit_auth(c, "bad too", 0);
+    good = submit_auth(c, "good too", 0);
+    sent(c, 101);
+    answer(c, 102, XID_AUTH, 0, PAWL_ERR_AUTH_FAILED); /* of the first call */
+    assert_int_equal(n_auths(c), 2);
+    assert_true(first_auth_is(c, "good"));
+    expect_call(c, bad, PAWL_ERR_AUTH_FAILED, PAWL_OUTCOME_REFUSED);
+    expect_call(c, good, PAWL_ERR_CONNECTION_LOSS, PAWL_OUTCOME_UNKNOWN);
+    free_core(c);
+}
+
+static void credentials_not_sent_are_not_kept(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+    struct call *call = submit_auth(c, "late", 50);
+    struct call *large = call_new(OP_AUTH);
+    char text[2000];
+    struct request q = {.scheme = bytes_str("digest"), .data = bytes_of(text, sizeof(text))};
+
+    (void)state;
+    memset(text, 'x', sizeof(text));
+    core_tick(c, 60);
+    expect_call(c, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
+    assert_int_equal(core_submit(c, large, &q), PAWL_ERR_TOO_LARGE);
+    free(large);
+    assert_true(list_empty(&c->auths));
+    free_core(c);
+}
+
+/* Nobody waits for it any more, and the link goes with half of its frame: the next link does not
+ * get the whole. */
+static void half_a_frame_given_up_is_not_sent_again(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+    struct call *call, *late;
+
+    (void)state;
+    connect(c, 0);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    call = submit(c, OP_SYNC, 0);
+    core_wrote(c, 1, 5);
+    assert_int_equal(core_abandon(c, call), PAWL_OUTCOME_UNKNOWN);
+    core_link_down(c, 2);
+    expect_state(c, PAWL_STATE_SUSPENDED);
+    connect(c, 100);
+    expect_state(c, PAWL_STATE_RECONNECTED);
+    assert_string_equal(sent(c, 100), "");
+    late = submit(c, OP_SYNC, 150);
+    core_wrote(c, 101, 5);
+    core_tick(c, 200);
+    expect_call(c, late, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_UNKNOWN);
+    core_link_down(c, 201);
+    connect(c, 300);
+    assert_string_equal(sent(c, 300), "");
+    assert_int_equal(c->n_calls, 0);
+    free_core(c);
+}
+
+/* A server was asked whether it writes, and the answer comes when the list is another one. */
+static void a_late_probe_means_nothing_to_another_list(void **state)
+{
+    struct core *c = new_core("a,b,c,d", (struct core_options){.read_only = true});
+    char here[8];
+
+    (void)state;
+    link_up(c, 0);
+    answer_hello(c, 0, 0x55, 9000, true);
+    for (int64_t now = 100; c->probe_host < 2; now += 100) {
+        core_tick(c, now);
+    }
+    snprintf(here, sizeof(here), "%s", c->hosts.items[c->host].name);
+    assert_int_equal(core_set_servers(c, here, 5000), 0);
+    assert_int_equal(c->link, LINK_READY);
+    core_probed(c, 5001, true);
+    assert_true(c->hosts.next < c->hosts.n);
+    assert_int_equal(c->link, LINK_READY);
+    free_core(c);
+}
+
+static void ignore_event(const struct pawl_event *event, void *arg)
+{
+    (void)event;
+    (void)arg;
+}
+
+static struct call *submit_unwatch(struct core *c, bool local)
+{
+    struct call *call = call_new(OP_REMOVE_WATCHES);
+    struct request q = {.path = bytes_str("/a"), .watch_type = PAWL_WATCHES_ANY};
+
+    call->path = malloc(3);
+    strcpy(call->path, "/a");
+    call->target.fn = ignore_event;
+    call->unwatch_mask = (1 << N_WATCHER_KINDS) - 1;
+    call->unwatch_local = local;
+    assert_int_equal(core_submit(c, call, &q), 0);
+    return call;
+}
+
+static void expect_removed(struct core *c)
+{
+    struct item *item = core_next_item(c);
+
+    assert_non_null(item);
+    assert_int_equal(item->kind, ITEM_EVENT);
+    assert_int_equal(((struct event_item *)item)->type, PAWL_EVENT_WATCH_REMOVED);
+    free(item);
+}
+
+static void expect_unwatch(struct core *c, struct call *call, int err, enum pawl_outcome outcome)
+{
+    free(call->path);
+    expect_call(c, call, err, outcome);
+}
+
+/* Locally a watch is forgotten also when the server cannot be asked. */
+static void a_watch_can_be_forgotten_without_a_server(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+    struct event_target target = {.fn = ignore_event};
+    struct call *call;
+
+    (void)state;
+    connect(c, 0);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    assert_int_equal(watches_add(&c->watches, WATCHER_DATA, bytes_str("/a"), &target), 0);
+    call = submit_unwatch(c, false);
+    sent(c, 1);
+    core_link_down(c, 2);
+    expect_unwatch(c, call, PAWL_ERR_CONNECTION_LOSS, PAWL_OUTCOME_UNKNOWN);
+    expect_state(c, PAWL_STATE_SUSPENDED);
+    assert_int_equal(c->watches.n_watchers, 1);
+    connect(c, 100);
+    expect_state(c, PAWL_STATE_RECONNECTED);
+    call = submit_unwatch(c, true);
+    sent(c, 101);
+    core_link_down(c, 102);
+    expect_removed(c);
+    expect_unwatch(c, call, 0, PAWL_OUTCOME_DONE);
+    assert_int_equal(c->watches.n_watchers, 0);
+    free_core(c);
+}
+
+/* A write whose answer is too large to be kept has happened. */
+static void an_answer_too_large_refuses_no_write(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+    struct call *write, *read;
+    struct strbuf b;
+
+    (void)state;
+    connect(c, 0);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    write = submit(c, OP_MULTI, 0);
+    read = submit(c, OP_GET_CHILDREN2, 0);
+    sent(c, 1);
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    for (int32_t xid = 1; xid <= 2; xid++) {
+        size_t start = reply_begin(&b, xid, 7, 0);
+
+        for (int i = 0; i < 2000; i++) {
+            jute_write_int(&b, 0);
+        }
+        reply_end(&b, start);
+    }
+    receive(c, 2, b.data, b.len);
+    strbuf_fini(&b);
+    expect_call(c, write, PAWL_ERR_TOO_LARGE, PAWL_OUTCOME_UNKNOWN);
+    expect_call(c, read, PAWL_ERR_TOO_LARGE, PAWL_OUTCOME_REFUSED);
+    free_core(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -538,6 +761,12 @@ int main(void)
         cmocka_unit_test(requests_too_large_stay_here),
         cmocka_unit_test(retry_policies_are_curators),
         cmocka_unit_test(gzip_reads_what_curator_writes),
+        cmocka_unit_test(refused_credentials_are_the_ones_forgotten),
+        cmocka_unit_test(credentials_not_sent_are_not_kept),
+        cmocka_unit_test(half_a_frame_given_up_is_not_sent_again),
+        cmocka_unit_test(a_late_probe_means_nothing_to_another_list),
+        cmocka_unit_test(a_watch_can_be_forgotten_without_a_server),
+        cmocka_unit_test(an_answer_too_large_refuses_no_write),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,37 +4,8 @@
 #include <stdlib.h>
 
 #include "client/internal.h"
+#include "lib/failing_memory.h"
 #include "lib/test.h"
-
-/* The program is linked with --wrap: the client's allocations come here. */
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-static long until_failure = -1; /* -1: none will fail */
-
-static bool fails(void)
-{
-    return until_failure >= 0 && until_failure-- == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-    return fails() ? NULL : __real_realloc(p, size);
-}
 
 static void nobody(const struct pawl_event *event, void *arg)
 {
@@ -183,7 +154,7 @@ static bool run(long n)
     strbuf_init(&b, STRBUF_NO_LIMIT);
     strbuf_reserve(&b, 4096); /* the world's, not the client's */
     n_made = n_ended = 0;
-    until_failure = n;
+    failing_memory_arm(n, 1);
     if (core_new(&o, "a,b/c", 0, &c) == 0) {
         scenario(c, &b);
         core_shut(c, PAWL_ERR_CLOSING);
@@ -191,8 +162,7 @@ static bool run(long n)
         assert_int_equal(n_made, n_ended);
         core_free(c);
     }
-    spared = until_failure >= 0;
-    until_failure = -1;
+    spared = !failing_memory_disarm();
     strbuf_fini(&b);
     return spared;
 }

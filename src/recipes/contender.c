@@ -1,0 +1,718 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recipes/contender.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+
+/* One node of ours. */
+struct attempt {
+    struct recipe *r;        /* a reference */
+    struct contender *owner; /* NULL: given up, or released */
+    int refs;                /* the owner's, and one for every answer and event to come */
+    char *path;              /* NULL: not known yet */
+    const char *name;        /* the last part of it */
+    int64_t czxid, session_id;
+    bool listing; /* a listing is on its way */
+    bool died;    /* the one ahead was not released */
+    bool waited;  /* the delay is over */
+    char *ahead;  /* the node that is watched, or that we ask to watch */
+    bool watching, watching_own;
+    void (*released)(void *arg, int err);
+    void *released_arg;
+};
+
+static void attempt_ref(struct attempt *a)
+{
+    a->refs++;
+}
+
+static void attempt_unref(struct attempt *a)
+{
+    struct recipe *r = a->r;
+
+    if (--a->refs > 0) {
+        return;
+    }
+    free(a->path);
+    free(a->ahead);
+    free(a);
+    recipe_unref(r);
+}
+
+static bool session_is_ours(const struct attempt *a)
+{
+    return a->session_id != 0 && a->session_id == a->r->e->core->session_id;
+}
+
+static void requeue(struct contender *c);
+static void fail(struct contender *c, int err);
+static void ask_list(struct attempt *a);
+
+/* ---- the order ---- */
+
+const char *contender_key(const char *name, const char *marker, const char *also)
+{
+    const char *found = NULL, *at;
+
+    for (at = strstr(name, marker); at != NULL; at = strstr(at + 1, marker)) {
+        found = at;
+    }
+    for (at = also == NULL ? NULL : strstr(name, also); at != NULL; at = strstr(at + 1, also)) {
+        found = found == NULL || at > found ? at : found;
+    }
+    return found == NULL ? name : found + strlen(marker);
+}
+
+static const char *key_of(const struct contender *c, const char *name)
+{
+    if (c->o.rule != NULL && c->o.rule->order_key != NULL) {
+        return c->o.rule->order_key(c, name);
+    }
+    return contender_key(name, c->o.marker, c->o.also);
+}
+
+/* Ten digits, or eleven characters below zero: as the server writes them. */
+static bool is_sequence(const char *key, int32_t *out)
+{
+    bool negative = *key == '-';
+    const char *digits = key + negative;
+    int64_t value = 0;
+
+    for (int i = 0; i < 10; i++) {
+        if (!isdigit((unsigned char)digits[i])) {
+            return false;
+        }
+        value = value * 10 + (digits[i] - '0');
+    }
+    value = negative ? -value : value;
+    *out = (int32_t)value;
+    return digits[10] == '\0' && value >= INT32_MIN && value <= INT32_MAX;
+}
+
+bool contender_before(const struct contender *c, const char *a, const char *b)
+{
+    const char *x = key_of(c, a), *y = key_of(c, b);
+    int32_t m, n;
+
+    if (is_sequence(x, &m) && is_sequence(y, &n)) {
+        return (int32_t)((uint32_t)m - (uint32_t)n) < 0;
+    }
+    return strcmp(x, y) < 0;
+}
+
+/* ---- asking ---- */
+
+static void node_gone(const struct pawl_reply *reply, void *attempt)
+{
+    struct attempt *a = attempt;
+
+    if (a->released != NULL) {
+        a->released(a->released_arg, reply->err);
+        a->released = NULL;
+    }
+    attempt_unref(a);
+}
+
+/* Goes on until it is done or the client closed; in the background, if it must. */
+static void delete_node(struct attempt *a)
+{
+    int rc = pawl_delete_async(
+        a->r->client, PAWL_DELETE(.path = a->path, .flags = PAWL_IDEMPOTENT | PAWL_GUARANTEED),
+        node_gone, a);
+
+    if (rc == 0) {
+        attempt_ref(a);
+    } else if (a->released != NULL) {
+        a->released(a->released_arg, rc);
+        a->released = NULL;
+    }
+}
+
+static void released_politely(const struct pawl_reply *reply, void *attempt)
+{
+    struct attempt *a = attempt;
+
+    if (reply->err == 0 || reply->err == PAWL_ERR_CLOSING) {
+        node_gone(reply, a);
+    } else {
+        delete_node(a);
+        attempt_unref(a);
+    }
+}
+
+/* Who waits for us to die sees a change of our data instead of the deletion: released, not dead. */
+static void delete_with_notice(struct attempt *a)
+{
+    struct pawl_multi *m = pawl_multi_new(a->r->client);
+    int rc = PAWL_ERR_NO_MEMORY;
+
+    if (m != NULL) {
+        pawl_multi_set(m, PAWL_SET(.path = a->path));
+        pawl_multi_delete(m, PAWL_DELETE(.path = a->path));
+        rc = pawl_multi_run_async(a->r->client, m, released_politely, a);
+        pawl_multi_free(m);
+    }
+    if (rc == 0) {
+        attempt_ref(a);
+    } else {
+        delete_node(a);
+    }
+}
+
+static void own_event(const struct pawl_event *event, void *attempt);
+static void ahead_event(const struct pawl_event *event, void *attempt);
+
+static void ignore(const struct pawl_reply *reply, void *attempt)
+{
+    (void)reply;
+    attempt_unref(attempt);
+}
+
+/* The event WATCH_REMOVED gives its reference back. */
+static void unwatch(struct attempt *a, const char *path, pawl_event_fn fn)
+{
+    struct pawl_watch watch = {.fn = fn, .arg = a};
+
+    if (pawl_unwatch_async(a->r->client, path, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL, &watch,
+                           ignore, a) == 0) {
+        attempt_ref(a);
+    }
+}
+
+/* The contender and its attempt part. What is on its way finds no owner and cleans up. */
+static struct attempt *let_go(struct contender *c)
+{
+    struct attempt *a = c->attempt;
+
+    timer_clear(c->r->e, &c->delay);
+    timer_clear(c->r->e, &c->own);
+    c->attempt = NULL;
+    a->owner = NULL;
+    if (a->watching) {
+        unwatch(a, a->ahead, ahead_event);
+    }
+    return a;
+}
+
+static void give_up(struct contender *c)
+{
+    struct attempt *a;
+
+    if (c->attempt == NULL) {
+        return;
+    }
+    a = let_go(c);
+    if (a->path != NULL) {
+        delete_node(a);
+    }
+    attempt_unref(a);
+}
+
+/* ---- our own node ---- */
+
+static const char revoke_text[] = "__REVOKE__";
+
+static void own_read(const struct pawl_reply *reply, void *attempt)
+{
+    struct attempt *a = attempt;
+    struct contender *c = a->owner;
+
+    if (reply->err == 0) {
+        a->watching_own = true;
+        attempt_ref(a);
+        if (c != NULL && c->revoked != NULL && reply->data.len == sizeof(revoke_text) - 1 &&
+            memcmp(reply->data.data, revoke_text, reply->data.len) == 0) {
+            c->revoked(c);
+        }
+    } else if (reply->err == PAWL_ERR_NO_NODE && c != NULL && c->state == CONTENDER_HELD) {
+        grant_lose(&c->grant);
+    }
+    if (c == NULL && a->watching_own) {
+        unwatch(a, a->path, own_event);
+    }
+    attempt_unref(a);
+}
+
+static void watch_own(struct attempt *a)
+{
+    struct pawl_watch watch = {.fn = own_event, .arg = a};
+
+    if (pawl_get_async(a->r->client, a->path, &watch, own_read, a) == 0) {
+        attempt_ref(a);
+    }
+}
+
+static void own_event(const struct pawl_event *event, void *attempt)
+{
+    struct attempt *a = attempt;
+    struct contender *c = a->owner;
+
+    a->watching_own = false;
+    if (c != NULL && event->type == PAWL_EVENT_DATA_CHANGED) {
+        watch_own(a);
+    } else if (c != NULL && event->type == PAWL_EVENT_DELETED) {
+        if (c->state == CONTENDER_HELD) {
+            grant_lose(&c->grant);
+        } else {
+            requeue(c);
+        }
+    }
+    attempt_unref(a);
+}
+
+static void held_long(void *contender)
+{
+    struct contender *c = contender;
+
+    if (c->state == CONTENDER_HELD && !c->attempt->watching_own) {
+        watch_own(c->attempt);
+    }
+}
+
+/* ---- the one ahead ---- */
+
+static void ahead_event(const struct pawl_event *event, void *attempt)
+{
+    struct attempt *a = attempt;
+
+    a->watching = false;
+    if (a->owner != NULL && event->type != PAWL_EVENT_SESSION) {
+        a->died = event->type == PAWL_EVENT_DELETED;
+        ask_list(a);
+    }
+    attempt_unref(a);
+}
+
+static void ahead_read(const struct pawl_reply *reply, void *attempt)
+{
+    struct attempt *a = attempt;
+    struct contender *c = a->owner;
+
+    if (reply->err == 0) {
+        a->watching = true;
+        attempt_ref(a);
+    }
+    if (c == NULL) {
+        if (a->watching) {
+            unwatch(a, a->ahead, ahead_event);
+        }
+    } else if (reply->err == PAWL_ERR_NO_NODE) {
+        ask_list(a);
+    } else if (reply->err != 0) {
+        fail(c, reply->err);
+    }
+    attempt_unref(a);
+}
+
+/* With get and not with exists: that would leave a watch behind when the node is gone already. */
+static void watch_ahead(struct contender *c, const char *name)
+{
+    struct attempt *a = c->attempt;
+    struct pawl_watch watch = {.fn = ahead_event, .arg = a};
+    int rc;
+
+    c->state = CONTENDER_WAITING;
+    free(a->ahead);
+    a->ahead = recipe_join(c->o.base, name);
+    rc = a->ahead == NULL ? PAWL_ERR_NO_MEMORY
+                          : pawl_get_async(c->r->client, a->ahead, &watch, ahead_read, a);
+    if (rc != 0) {
+        fail(c, rc);
+    } else {
+        attempt_ref(a);
+    }
+}
+
+/* ---- whose turn it is ---- */
+
+static void claim(struct contender *c)
+{
+    struct attempt *a = c->attempt;
+    char *path = recipe_copy(a->path);
+
+    if (path == NULL) {
+        fail(c, PAWL_ERR_NO_MEMORY);
+        return;
+    }
+    c->state = CONTENDER_HELD;
+    observer_remove(&c->observer);
+    grant_give(&c->grant, path, a->czxid, a->session_id);
+    if (!c->o.revocable) {
+        timer_set(c->r->e, &c->own, recipe_now_ms() + c->o.watch_own_after_ms);
+    }
+    c->settled(c, 0);
+}
+
+static void our_turn(struct contender *c)
+{
+    struct attempt *a = c->attempt;
+
+    if (c->o.delay_ms > 0 && a->died && !a->waited) {
+        a->waited = true;
+        c->state = CONTENDER_DELAYED;
+        timer_set(c->r->e, &c->delay, recipe_now_ms() + c->o.delay_ms);
+        return;
+    }
+    claim(c);
+}
+
+static void delay_over(void *contender)
+{
+    struct contender *c = contender;
+
+    if (c->state == CONTENDER_DELAYED) {
+        ask_list(c->attempt);
+    }
+}
+
+/* The rule of most: one pass, no sorting. True: ours is among the first. */
+static bool is_first(const struct contender *c, const struct pawl_strings *names, size_t own,
+                     size_t *watch)
+{
+    bool first = true;
+
+    for (size_t i = 0; i < names->n; i++) {
+        if (i != own && contender_before(c, names->items[i], names->items[own]) &&
+            (first || contender_before(c, names->items[*watch], names->items[i]))) {
+            *watch = i;
+            first = false;
+        }
+    }
+    return first;
+}
+
+/* A merge sort, because qsort() hands no argument through; stable, and `spare` is as long. */
+static void sort(const struct contender *c, const char **names, const char **spare, size_t n)
+{
+    size_t m = n / 2, i = 0, j = m;
+
+    if (n < 2) {
+        return;
+    }
+    sort(c, names, spare, m);
+    sort(c, names + m, spare, n - m);
+    for (size_t k = 0; k < n; k++) {
+        bool left = j == n || (i < m && !contender_before(c, names[j], names[i]));
+
+        spare[k] = left ? names[i++] : names[j++];
+    }
+    memcpy(names, spare, n * sizeof(*names));
+}
+
+static bool find(const struct pawl_strings *names, const char *name, size_t *at)
+{
+    for (size_t i = 0; i < names->n; i++) {
+        if (strcmp(names->items[i], name) == 0) {
+            *at = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first `permits` hold; the others watch the one so many places ahead. */
+static bool is_among_first(const struct contender *c, const struct pawl_strings *names, size_t own,
+                           size_t *watch)
+{
+    size_t permits = (size_t)c->o.permits;
+
+    (void)names;
+    *watch = own < permits ? own : own - permits;
+    return own < permits;
+}
+
+static void decide_sorted(struct contender *c, const struct pawl_strings *names)
+{
+    const char **copy = malloc(2 * names->n * sizeof(*copy));
+    struct pawl_strings sorted = {.items = copy, .n = names->n};
+    size_t own = 0, watch = 0;
+    bool custom = c->o.rule != NULL && c->o.rule->holds != NULL;
+
+    if (copy == NULL) {
+        fail(c, PAWL_ERR_NO_MEMORY);
+        return;
+    }
+    memcpy(copy, names->items, names->n * sizeof(*copy));
+    sort(c, copy, copy + names->n, names->n);
+    find(&sorted, c->attempt->name, &own);
+    if ((custom ? c->o.rule->holds : is_among_first)(c, &sorted, own, &watch)) {
+        our_turn(c);
+    } else if (c->is_try) {
+        fail(c, PAWL_ERR_OPERATION_TIMEOUT);
+    } else {
+        watch_ahead(c, sorted.items[watch < sorted.n ? watch : 0]);
+    }
+    free(copy);
+}
+
+static void decide(struct contender *c, const struct pawl_strings *names)
+{
+    size_t own, watch = 0;
+
+    if (!find(names, c->attempt->name, &own) || !session_is_ours(c->attempt)) {
+        requeue(c);
+    } else if (c->r->e->core->state == PAWL_STATE_READ_ONLY) {
+        c->state = CONTENDER_QUEUEING; /* it may be behind: asked again when the link is a real one */
+    } else if (c->o.rule != NULL || c->o.permits > 1) {
+        decide_sorted(c, names);
+    } else if (is_first(c, names, own, &watch)) {
+        our_turn(c);
+    } else if (c->is_try) {
+        fail(c, PAWL_ERR_OPERATION_TIMEOUT);
+    } else {
+        watch_ahead(c, names->items[watch]);
+    }
+}
+
+static void listed(const struct pawl_reply *reply, void *attempt)
+{
+    struct attempt *a = attempt;
+    struct contender *c = a->owner;
+
+    a->listing = false;
+    if (c == NULL || a->path == NULL) {
+        /* given up; or the create is not through: its answer asks again */
+    } else if (reply->err == 0) {
+        decide(c, &reply->children);
+    } else if (reply->err == PAWL_ERR_NO_NODE) {
+        requeue(c);
+    } else {
+        fail(c, reply->err);
+    }
+    attempt_unref(a);
+}
+
+static void ask_list(struct attempt *a)
+{
+    struct contender *c = a->owner;
+    int rc = pawl_children_async(c->r->client, c->o.base, NULL, listed, a);
+
+    if (rc != 0) {
+        fail(c, rc);
+        return;
+    }
+    a->listing = true;
+    attempt_ref(a);
+}
+
+/* ---- queueing ---- */
+
+static bool keep_node(struct attempt *a, const struct pawl_reply *reply)
+{
+    a->path = recipe_copy(reply->path);
+    a->name = a->path == NULL ? NULL : strrchr(a->path, '/') + 1;
+    a->czxid = reply->stat.czxid;
+    a->session_id = reply->stat.ephemeral_owner;
+    return a->path != NULL;
+}
+
+static void created(const struct pawl_reply *reply, void *attempt)
+{
+    struct attempt *a = attempt;
+    struct contender *c = a->owner;
+
+    if (reply->err != 0) {
+        if (c != NULL) {
+            fail(c, reply->err);
+        }
+    } else if (!keep_node(a, reply)) {
+        pawl_delete_async(a->r->client,
+                          PAWL_DELETE(.path = reply->path, .flags = PAWL_GUARANTEED), NULL, NULL);
+        if (c != NULL) {
+            fail(c, PAWL_ERR_NO_MEMORY);
+        }
+    } else if (c == NULL) {
+        delete_node(a);
+    } else if (!session_is_ours(a)) {
+        requeue(c);
+    } else {
+        if (c->o.revocable) {
+            watch_own(a);
+        }
+        if (!a->listing) {
+            ask_list(a); /* the one sent with the create was answered too early */
+        }
+    }
+    attempt_unref(a);
+}
+
+static int queue(struct contender *c)
+{
+    struct attempt *a = calloc(1, sizeof(*a));
+    char *path = recipe_join(c->o.base, c->o.marker);
+    int rc = PAWL_ERR_NO_MEMORY;
+
+    if (a != NULL && path != NULL) {
+        *a = (struct attempt){.r = c->r, .owner = c, .refs = 2};
+        rc = pawl_create_async(c->r->client,
+                               PAWL_CREATE(.path = path, .data = c->o.data,
+                                           .mode = PAWL_EPHEMERAL_SEQUENTIAL,
+                                           .flags = PAWL_PROTECTED | PAWL_CONTAINER_PARENTS),
+                               created, a);
+    }
+    free(path);
+    if (rc != 0) {
+        free(a);
+        return rc;
+    }
+    recipe_ref(c->r);
+    c->attempt = a;
+    c->state = CONTENDER_QUEUEING;
+    if (pawl_children_async(c->r->client, c->o.base, NULL, listed, a) == 0) {
+        a->listing = true;
+        attempt_ref(a);
+    }
+    return 0;
+}
+
+/* The session is new or our node was taken away: a new place, at the end. */
+static void requeue(struct contender *c)
+{
+    int rc;
+
+    give_up(c);
+    rc = queue(c);
+    if (rc != 0) {
+        fail(c, rc);
+    }
+}
+
+static void to_idle(struct contender *c)
+{
+    if (c->state != CONTENDER_IDLE && c->state != CONTENDER_HELD) {
+        observer_remove(&c->observer);
+    }
+    c->state = CONTENDER_IDLE;
+}
+
+static void fail(struct contender *c, int err)
+{
+    give_up(c);
+    to_idle(c);
+    c->settled(c, err);
+}
+
+/* While we queue; as a holder the grant looks after itself. */
+static void state_changed(enum pawl_state state, void *contender)
+{
+    struct contender *c = contender;
+    bool one_session = c->r->e->core->options.one_session;
+
+    if (state == PAWL_STATE_LOST && one_session) {
+        fail(c, PAWL_ERR_SESSION_EXPIRED);
+    } else if (state == PAWL_STATE_LOST && c->attempt != NULL && c->attempt->path != NULL) {
+        requeue(c); /* a create that is on its way finds its own way into the new session */
+    } else if ((state == PAWL_STATE_RECONNECTED || state == PAWL_STATE_CONNECTED) &&
+               c->state == CONTENDER_QUEUEING && c->attempt->path != NULL &&
+               !c->attempt->listing) {
+        ask_list(c->attempt);
+    }
+}
+
+/* ---- a try ---- */
+
+static void probed(const struct pawl_reply *reply, void *attempt)
+{
+    struct attempt *a = attempt;
+    struct contender *c = a->owner;
+    bool is_free;
+
+    if (c == NULL) {
+        attempt_unref(a);
+        return;
+    }
+    if (reply->err != 0 && reply->err != PAWL_ERR_NO_NODE) {
+        fail(c, reply->err);
+    } else {
+        is_free = c->o.rule != NULL ? c->o.rule->is_free(c, &reply->children)
+                                    : reply->children.n < (size_t)c->o.permits;
+        if (is_free) {
+            requeue(c);
+        } else {
+            fail(c, PAWL_ERR_OPERATION_TIMEOUT);
+        }
+    }
+    attempt_unref(a);
+}
+
+/* Looks first: on a lock that is held a try costs one read and nobody a write. */
+static int probe(struct contender *c)
+{
+    struct attempt *a = calloc(1, sizeof(*a));
+    int rc;
+
+    if (a == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    *a = (struct attempt){.r = c->r, .owner = c, .refs = 2};
+    rc = pawl_children_async(c->r->client, c->o.base, NULL, probed, a);
+    if (rc != 0) {
+        free(a);
+        return rc;
+    }
+    recipe_ref(c->r);
+    c->attempt = a;
+    c->state = CONTENDER_PROBING;
+    return 0;
+}
+
+/* ---- from outside ---- */
+
+void contender_init(struct contender *c, struct recipe *r, const struct contender_options *o)
+{
+    *c = (struct contender){.r = r, .o = *o};
+    list_init(&c->observer.link);
+    timer_init(&c->delay, delay_over, c);
+    timer_init(&c->own, held_long, c);
+    grant_init(&c->grant, r, PAWL_DOUBT_STOP, NULL, NULL);
+}
+
+void contender_fini(struct contender *c)
+{
+    ASSERT(c->state == CONTENDER_IDLE && c->attempt == NULL);
+    grant_fini(&c->grant);
+}
+
+int contender_start(struct contender *c, bool is_try)
+{
+    bool look_first = is_try && (c->o.rule == NULL || c->o.rule->is_free != NULL);
+    int rc;
+
+    ASSERT(c->state == CONTENDER_IDLE);
+    c->is_try = is_try;
+    rc = look_first ? probe(c) : queue(c);
+    if (rc == 0) {
+        observer_add(c->r->e, &c->observer, state_changed, c);
+    }
+    return rc;
+}
+
+void contender_stop(struct contender *c)
+{
+    if (c->state == CONTENDER_HELD) {
+        grant_take_back(&c->grant);
+    }
+    give_up(c);
+    to_idle(c);
+}
+
+void contender_release(struct contender *c, void (*done)(void *arg, int err), void *arg)
+{
+    struct attempt *a;
+
+    ASSERT(c->state == CONTENDER_HELD);
+    grant_take_back(&c->grant);
+    a = let_go(c);
+    c->state = CONTENDER_IDLE;
+    a->released = done;
+    a->released_arg = arg;
+    if (c->o.delay_ms > 0) {
+        delete_with_notice(a);
+    } else {
+        delete_node(a);
+    }
+    attempt_unref(a);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recipe.h - what every recipe has: a view of the client, a life, a way to tell its user.
+ *
+ * A recipe lives under the engine's lock, as a set of steps (client/step.h). It is kept alive by
+ * references: the user's, given back by the recipe's _free(), and one for every answer, event, timer
+ * or note that is still to come. After _free() the user is told nothing more. */
+#ifndef PAWL_RECIPES_RECIPE_H
+#define PAWL_RECIPES_RECIPE_H
+
+#include "client/step.h"
+
+struct recipe {
+    struct pawl_client *client; /* a view of our own: no timeout, retries as long as it makes sense */
+    struct engine *e;
+    int timeout_ms; /* the user's, for blocking calls; -1: none */
+    int refs;
+    bool freed;     /* by the user */
+    int n_calling;  /* callbacks of the user that run now */
+    void (*destroy)(struct recipe *r); /* the last reference is gone; lock held */
+};
+
+/* BAD_ARGUMENTS, FORKED, NO_MEMORY, CLOSING. `destroy` frees the whole recipe and calls
+ * recipe_fini(). */
+int recipe_init(struct recipe *r, struct pawl_client *c, void (*destroy)(struct recipe *r));
+void recipe_fini(struct recipe *r);
+
+void recipe_ref(struct recipe *r);
+void recipe_unref(struct recipe *r);
+
+/* Every public function of a recipe is recipe_begin(), a step, recipe_end(). An error: no step. */
+int recipe_begin(struct recipe *r);
+void recipe_end(struct recipe *r);
+
+/* The user's _free(): `shut` is a last step, then callbacks that run are waited for (not from
+ * inside one), then his reference is gone. */
+void recipe_free(struct recipe *r, void (*shut)(struct recipe *r));
+
+/* A look from outside, without a step: the lock and nothing else. */
+int recipe_look(const struct recipe *r);
+void recipe_looked(const struct recipe *r);
+
+/* A note, which holds a reference, tells the user something:
+ *
+ *     recipe_note_begin(r);           the lock is held
+ *     if (!r->freed && ...) {
+ *         recipe_calling(r);          ... is not
+ *         r->fn(...);
+ *         recipe_called(r);           ... is held again
+ *     }
+ *     recipe_note_end(r);             the note's reference is gone, and so may be the recipe */
+void recipe_note_begin(struct recipe *r);
+void recipe_calling(struct recipe *r);
+void recipe_called(struct recipe *r);
+void recipe_note_end(struct recipe *r);
+
+/* The step waits for `w` up to `timeout_ms` (-1: for ever); OPERATION_TIMEOUT, WOULD_DEADLOCK. */
+int recipe_wait(struct recipe *r, struct waiter *w, int64_t timeout_ms);
+
+int64_t recipe_now_ms(void);
+
+/* "a/b" of two parts; the root's slash is not doubled. The caller frees it; NULL: no memory. */
+char *recipe_join(const char *parent, const char *name);
+
+/* Copies; NULL: no memory. An empty one is not NULL. */
+char *recipe_copy(const char *text);
+
+#endif

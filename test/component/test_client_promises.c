@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What client.h promises, sentence by sentence, where a reading of the sources found it broken. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/client_fixture.h"
+#include "lib/test.h"
+
+enum { SOON_MS = FIXTURE_SOON_S * 1000 };
+
+/* ---- small helpers ---- */
+
+struct outcome {
+    sem_t done;
+    int err;
+    enum pawl_outcome outcome;
+};
+
+static void keep(const struct pawl_reply *reply, void *arg)
+{
+    struct outcome *o = arg;
+
+    o->err = reply->err;
+    o->outcome = reply->outcome;
+    sem_post(&o->done);
+}
+
+static void post(const struct pawl_reply *reply, void *arg)
+{
+    (void)reply;
+    sem_post(arg);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void until_version(struct pawl_client *c, const char *path, int version)
+{
+    struct pawl_reply *r;
+    int seen = -1;
+
+    for (int64_t end = now_ms() + SOON_MS; seen != version && now_ms() < end;) {
+        assert_int_equal(pawl_exists(c, path, NULL, &r), PAWL_OK);
+        seen = r->stat.version;
+        pawl_reply_free(r);
+    }
+    assert_int_equal(seen, version);
+}
+
+static void lose_link(struct behind_proxy *b)
+{
+    tcp_proxy_accept(b->proxy, false);
+    tcp_proxy_cut(b->proxy);
+    expect_next_state(b, 1, PAWL_STATE_SUSPENDED);
+}
+
+/* ---- failed writes, retries, deadlines ---- */
+
+/* The first attempt was executed, and then somebody else wrote: the second is refused, but that
+ * does not undo the first. */
+static void a_refusal_after_an_unknown_attempt_is_unknown(void **state)
+{
+    struct pawl_client_options o = client_fixture_options();
+    struct pawl_client *other = client_fixture_open(NULL);
+    struct behind_proxy b;
+    struct outcome w;
+
+    (void)state;
+    sem_init(&w.done, 0, 0);
+    o.retry = (struct pawl_retry){.kind = PAWL_RETRY_N_TIMES, .n = 50, .pause_ms = 20};
+    behind_proxy_open(&b, &o);
+    assert_int_equal(pawl_create(b.c, PAWL_CREATE(.path = "/unsure"), NULL), PAWL_OK);
+    tcp_proxy_swallow_replies(b.proxy, true);
+    pawl_set_async(b.c,
+                   PAWL_SET(.path = "/unsure", .data = text_bytes("ours"), .if_version = 1,
+                            .version = 0, .flags = PAWL_IDEMPOTENT),
+                   keep, &w);
+    until_version(other, "/unsure", 1);
+    assert_int_equal(
+        pawl_set(other, PAWL_SET(.path = "/unsure", .data = text_bytes("theirs")), NULL), PAWL_OK);
+    tcp_proxy_swallow_replies(b.proxy, false);
+    tcp_proxy_cut(b.proxy);
+    wait_semaphore(&w.done);
+    assert_int_equal(w.err, PAWL_ERR_BAD_VERSION);
+    assert_int_equal(w.outcome, PAWL_OUTCOME_UNKNOWN);
+    behind_proxy_close(&b);
+    pawl_client_close(other);
+}
+
+/* Also while it pauses before another attempt. */
+static void a_pausing_call_ends_at_its_deadline(void **state)
+{
+    struct pawl_client_options o = client_fixture_options();
+    struct behind_proxy b;
+    struct outcome w;
+
+    (void)state;
+    sem_init(&w.done, 0, 0);
+    o.retry = (struct pawl_retry){.kind = PAWL_RETRY_FOREVER, .pause_ms = 600000};
+    o.timeout_ms = 500;
+    behind_proxy_open(&b, &o);
+    tcp_proxy_swallow_replies(b.proxy, true);
+    pawl_exists_async(b.c, "/", NULL, keep, &w);
+    lose_link(&b);
+    wait_semaphore(&w.done);
+    assert_int_equal(w.err, PAWL_ERR_OPERATION_TIMEOUT);
+    behind_proxy_close(&b);
+}
+
+/* No other session will come: neither a retried call nor a waiter hangs. */
+static void with_one_session_everything_ends_with_it(void **state)
+{
+    struct pawl_client_options o = client_fixture_options();
+    struct outcome paused, queued;
+    struct behind_proxy b;
+
+    (void)state;
+    sem_init(&paused.done, 0, 0);
+    sem_init(&queued.done, 0, 0);
+    o.retry = (struct pawl_retry){.kind = PAWL_RETRY_FOREVER, .pause_ms = 600000};
+    o.timeout_ms = -1;
+    o.session_timeout_ms = 500;
+    o.flags = PAWL_CLIENT_ONE_SESSION;
+    behind_proxy_open(&b, &o);
+    tcp_proxy_swallow_replies(b.proxy, true);
+    pawl_exists_async(b.c, "/", NULL, keep, &paused);
+    lose_link(&b);
+    pawl_exists_async(b.c, "/", NULL, keep, &queued);
+    assert_int_equal(pawl_client_wait_connected(b.c, SOON_MS), PAWL_ERR_SESSION_EXPIRED);
+    wait_semaphore(&queued.done);
+    assert_int_equal(queued.err, PAWL_ERR_SESSION_EXPIRED);
+    wait_semaphore(&paused.done);
+    assert_int_equal(paused.err, PAWL_ERR_SESSION_EXPIRED);
+    behind_proxy_close(&b);
+}
+
+/* What goes on in the background is what was asked for, and no more. */
+static void a_guaranteed_delete_keeps_its_conditions(void **state)
+{
+    struct pawl_client_options o = client_fixture_options();
+    struct behind_proxy b;
+
+    (void)state;
+    behind_proxy_open(&b, &o);
+    pawl_create(b.c, PAWL_CREATE(.path = "/sure2/tree/x/y", .flags = PAWL_PARENTS), NULL);
+    pawl_create(b.c, PAWL_CREATE(.path = "/sure2/other"), NULL);
+    lose_link(&b);
+    assert_int_equal(pawl_delete(b.c,
+                                 PAWL_DELETE(.path = "/sure2/other", .if_version = 1, .version = 7,
+                                             .flags = PAWL_GUARANTEED, .timeout_ms = 50),
+                                 NULL),
+                     PAWL_ERR_OPERATION_TIMEOUT);
+    assert_int_equal(
+        pawl_delete(b.c,
+                    PAWL_DELETE(.path = "/sure2/tree", .flags = PAWL_GUARANTEED | PAWL_CHILDREN_TOO,
+                                .timeout_ms = 50),
+                    NULL),
+        PAWL_ERR_OPERATION_TIMEOUT);
+    tcp_proxy_accept(b.proxy, true);
+    for (int64_t end = now_ms() + SOON_MS;
+         pawl_exists(b.c, "/sure2/tree", NULL, NULL) == PAWL_OK && now_ms() < end;) {
+    }
+    assert_int_equal(pawl_exists(b.c, "/sure2/tree", NULL, NULL), PAWL_ERR_NO_NODE);
+    assert_int_equal(pawl_exists(b.c, "/sure2/other", NULL, NULL), PAWL_OK);
+    behind_proxy_close(&b);
+}
+
+/* ---- threads ---- */
+
+static int count_threads(void)
+{
+    DIR *d = opendir("/proc/self/task");
+    int n = 0;
+
+    assert_non_null(d);
+    while (readdir(d) != NULL) {
+        n++;
+    }
+    closedir(d);
+    return n;
+}
+
+static void after_close_no_thread_is_left(void **state)
+{
+    struct pawl_client_options o = client_fixture_options();
+    int before;
+
+    (void)state;
+    pawl_client_close(client_fixture_open(NULL)); /* what is made once is made now */
+    before = count_threads();
+    for (int i = 0; i < 30; i++) {
+        o.dispatch = i % 2 == 0 ? PAWL_DISPATCH_THREAD : PAWL_DISPATCH_POLLED;
+        pawl_client_close(client_fixture_open(&o));
+        assert_int_equal(count_threads(), before);
+    }
+}
+
+struct slow {
+    sem_t begun, go;
+    struct pawl_client *c;
+    _Atomic bool ended;
+    int rc;
+};
+
+static void slow_callback(const struct pawl_reply *reply, void *arg)
+{
+    struct slow *s = arg;
+
+    (void)reply;
+    sem_post(&s->begun);
+    wait_semaphore(&s->go);
+    atomic_store(&s->ended, true);
+}
+
+static void *poll_once(void *arg)
+{
+    struct slow *s = arg;
+
+    while (pawl_client_dispatch(s->c, 100) >= 0 && !atomic_load(&s->ended)) {
+    }
+    return NULL;
+}
+
+struct let_go {
+    struct slow *s;
+    struct pawl_client *view; /* of the connection that is being closed, but not closed itself */
+};
+
+static void *let_go_when_closing(void *arg)
+{
+    struct let_go *l = arg;
+
+    while (pawl_exists(l->view, "/", NULL, NULL) != PAWL_ERR_CLOSING) {
+    }
+    sem_post(&l->s->go);
+    return NULL;
+}
+
+/* Callbacks run on a thread of the application: close waits for them all the same. */
+static void close_waits_for_a_callback_that_is_polled(void **state)
+{
+    struct pawl_client_options o = client_fixture_options();
+    struct slow s = {0};
+    struct let_go l = {.s = &s};
+    pthread_t poller, other;
+
+    (void)state;
+    o.dispatch = PAWL_DISPATCH_POLLED;
+    sem_init(&s.begun, 0, 0);
+    sem_init(&s.go, 0, 0);
+    s.c = client_fixture_open(&o);
+    assert_int_equal(pawl_client_view(s.c, NULL, &l.view), PAWL_OK);
+    pawl_exists_async(s.c, "/", NULL, slow_callback, &s);
+    pthread_create(&poller, NULL, poll_once, &s);
+    wait_semaphore(&s.begun);
+    pthread_create(&other, NULL, let_go_when_closing, &l);
+    pawl_client_close(s.c);
+    assert_true(atomic_load(&s.ended));
+    pthread_join(poller, NULL);
+    pthread_join(other, NULL);
+    assert_int_equal(pawl_client_set_servers(l.view, "127.0.0.1:1"), PAWL_ERR_CLOSING);
+    pawl_client_close(l.view);
+}
+
+struct poller {
+    struct pawl_client *c;
+    _Atomic bool stop;
+    _Atomic int n;
+};
+
+static void *poll_on(void *arg)
+{
+    struct poller *p = arg;
+
+    while (!atomic_load(&p->stop)) {
+        atomic_fetch_add(&p->n, pawl_client_dispatch(p->c, 5000));
+    }
+    return NULL;
+}
+
+/* Whichever of them sleeps is woken: no callback waits for a timeout to pass. */
+static void several_threads_may_poll(void **state)
+{
+    struct pawl_client_options o = client_fixture_options();
+    struct poller p = {0};
+    pthread_t threads[3];
+    int64_t begun, longest = 0;
+    sem_t done;
+
+    (void)state;
+    sem_init(&done, 0, 0);
+    o.dispatch = PAWL_DISPATCH_POLLED;
+    p.c = client_fixture_open(&o);
+    for (int i = 0; i < 3; i++) {
+        pthread_create(&threads[i], NULL, poll_on, &p);
+    }
+    for (int i = 0; i < 200; i++) {
+        begun = now_ms();
+        pawl_exists_async(p.c, "/", NULL, post, &done);
+        wait_semaphore(&done);
+        longest = now_ms() - begun > longest ? now_ms() - begun : longest;
+    }
+    assert_in_range(longest, 0, 2500);
+    atomic_store(&p.stop, true);
+    for (int i = 0; i < 3; i++) { /* each leaves after one more callback, or its timeout */
+        pawl_exists_async(p.c, "/", NULL, post, &done);
+        wait_semaphore(&done);
+    }
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    pawl_client_close(p.c);
+}
+
+static void detach_in_callback(const struct pawl_reply *reply, void *arg)
+{
+    struct slow *s = arg;
+    size_t len;
+    void *blob;
+
+    (void)reply;
+    sem_post(&s->begun);
+    wait_semaphore(&s->go);
+    s->rc = pawl_client_detach(s->c, (struct pawl_bytes){0}, &blob, &len);
+    atomic_store(&s->ended, true);
+}
+
+/* Two want to end it at the same time, which a callback cannot know. A view tells when the closing
+ * has begun. */
+static void what_is_being_closed_cannot_be_detached(void **state)
+{
+    struct slow s = {.c = client_fixture_open(NULL)};
+    struct let_go l = {.s = &s};
+    pthread_t thread;
+
+    (void)state;
+    sem_init(&s.begun, 0, 0);
+    sem_init(&s.go, 0, 0);
+    assert_int_equal(pawl_client_view(s.c, NULL, &l.view), PAWL_OK);
+    pawl_exists_async(s.c, "/", NULL, detach_in_callback, &s);
+    wait_semaphore(&s.begun);
+    pthread_create(&thread, NULL, let_go_when_closing, &l);
+    pawl_client_close(s.c);
+    assert_true(atomic_load(&s.ended));
+    assert_int_equal(s.rc, PAWL_ERR_CLOSING);
+    pthread_join(thread, NULL);
+    pawl_client_close(l.view);
+}
+
+/* ---- without threads of the library ---- */
+
+struct loop {
+    struct pawl_client *c;
+    _Atomic bool stop;
+};
+
+static void *run_loop(void *arg)
+{
+    struct loop *l = arg;
+
+    while (!atomic_load(&l->stop)) {
+        struct pollfd p = {0};
+        int timeout;
+
+        if (pawl_client_interest(l->c, &p.fd, &p.events, &timeout) != PAWL_OK) {
+            break;
+        }
+        poll(&p, 1, timeout < 0 || timeout > 3000 ? 3000 : timeout);
+        pawl_client_process(l->c, p.revents);
+    }
+    return NULL;
+}
+
+static void *block_often(void *arg)
+{
+    struct pawl_client *c = arg;
+    int64_t longest = 0;
+
+    for (int i = 0; i < 500; i++) {
+        int64_t begun = now_ms();
+
+        if (pawl_exists(c, "/", NULL, NULL) != PAWL_OK) {
+            return (void *)(intptr_t)-1;
+        }
+        longest = now_ms() - begun > longest ? now_ms() - begun : longest;
+    }
+    return (void *)(intptr_t)longest;
+}
+
+/* The loop and two blocked callers share the socket; whoever takes an answer, he who waits for it
+ * goes on at once. */
+static void other_threads_may_block_beside_a_foreign_loop(void **state)
+{
+    struct pawl_client_options o = client_fixture_options();
+    pthread_t loop, threads[2];
+    struct loop l = {0};
+    sem_t done;
+
+    (void)state;
+    sem_init(&done, 0, 0);
+    o.dispatch = PAWL_DISPATCH_EXTERNAL;
+    l.c = client_fixture_open(&o);
+    pthread_create(&loop, NULL, run_loop, &l);
+    for (int i = 0; i < 2; i++) {
+        pthread_create(&threads[i], NULL, block_often, l.c);
+    }
+    for (int i = 0; i < 500; i++) {
+        int64_t begun = now_ms();
+
+        pawl_exists_async(l.c, "/", NULL, post, &done);
+        wait_semaphore(&done);
+        assert_in_range(now_ms() - begun, 0, 2000);
+    }
+    for (int i = 0; i < 2; i++) {
+        void *longest;
+
+        pthread_join(threads[i], &longest);
+        assert_in_range((intptr_t)longest, 0, 2000);
+    }
+    atomic_store(&l.stop, true);
+    pawl_exists_async(l.c, "/", NULL, NULL, NULL);
+    pthread_join(loop, NULL);
+    pawl_client_close(l.c);
+}
+
+/* ---- opening ---- */
+
+static void options_must_be_initialised(void **state)
+{
+    struct pawl_client_options o = {.servers = "127.0.0.1:1"};
+    struct pawl_auth nameless = {0};
+    struct pawl_client *c;
+
+    (void)state;
+    assert_int_equal(pawl_client_open(&o, &c), PAWL_ERR_BAD_ARGUMENTS);
+    o = client_fixture_options();
+    o.auths = &nameless;
+    o.n_auths = 1;
+    assert_int_equal(pawl_client_open(&o, &c), PAWL_ERR_BAD_ARGUMENTS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refusal_after_an_unknown_attempt_is_unknown),
+        cmocka_unit_test(a_pausing_call_ends_at_its_deadline),
+        cmocka_unit_test(with_one_session_everything_ends_with_it),
+        cmocka_unit_test(a_guaranteed_delete_keeps_its_conditions),
+        cmocka_unit_test(after_close_no_thread_is_left),
+        cmocka_unit_test(close_waits_for_a_callback_that_is_polled),
+        cmocka_unit_test(several_threads_may_poll),
+        cmocka_unit_test(what_is_being_closed_cannot_be_detached),
+        cmocka_unit_test(other_threads_may_block_beside_a_foreign_loop),
+        cmocka_unit_test(options_must_be_initialised),
+    };
+
+    return cmocka_run_group_tests(tests, client_fixture_start, client_fixture_stop);
+}
