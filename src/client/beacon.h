@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-int beacon_open(void);              /* a descriptor, or SYSTEM */
-void beacon_set(int fd, bool lit);  /* -1: there is none */
+int beacon_open(void);             /* a descriptor, or SYSTEM */
+void beacon_set(int fd, bool lit); /* -1: there is none */
 void beacon_close(int fd);
 
 /* "address host=... pid=... program=... since=...": who we are, for people and tools. The address

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine.c - carries out what the core wishes and hands out what it yields; moves no byte itself. */
+/* engine.c - carries out what the core wishes and hands out what it yields; moves no byte itself.
+ */
 #include <stdlib.h>
 
 #include "base/assert.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io_thread.c - the machine's side of the engine: links, bytes, waiting. The simulator has another. */
+/* io_thread.c - the machine's side of the engine: links, bytes, waiting. The simulator has another.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/epoll.h>

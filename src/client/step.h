@@ -52,7 +52,8 @@ void observer_remove(struct observer *o);
 
 /* ---- notes ---- */
 
-/* Something to tell the user. Posted again before it ran it runs once: it tells how things stand. */
+/* Something to tell the user. Posted again before it ran it runs once: it tells how things stand.
+ */
 struct note {
     struct item item;
     bool posted;

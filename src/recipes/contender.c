@@ -455,7 +455,8 @@ static void decide(struct contender *c, const struct pawl_strings *names)
     if (!find(names, c->attempt->name, &own) || !session_is_ours(c->attempt)) {
         requeue(c);
     } else if (c->r->e->core->state == PAWL_STATE_READ_ONLY) {
-        c->state = CONTENDER_QUEUEING; /* it may be behind: asked again when the link is a real one */
+        c->state =
+            CONTENDER_QUEUEING; /* it may be behind: asked again when the link is a real one */
     } else if (c->o.rule != NULL || c->o.permits > 1) {
         decide_sorted(c, names);
     } else if (is_first(c, names, own, &watch)) {
@@ -519,8 +520,8 @@ static void created(const struct pawl_reply *reply, void *attempt)
             fail(c, reply->err);
         }
     } else if (!keep_node(a, reply)) {
-        pawl_delete_async(a->r->client,
-                          PAWL_DELETE(.path = reply->path, .flags = PAWL_GUARANTEED), NULL, NULL);
+        pawl_delete_async(a->r->client, PAWL_DELETE(.path = reply->path, .flags = PAWL_GUARANTEED),
+                          NULL, NULL);
         if (c != NULL) {
             fail(c, PAWL_ERR_NO_MEMORY);
         }
@@ -606,8 +607,7 @@ static void state_changed(enum pawl_state state, void *contender)
     } else if (state == PAWL_STATE_LOST && c->attempt != NULL && c->attempt->path != NULL) {
         requeue(c); /* a create that is on its way finds its own way into the new session */
     } else if ((state == PAWL_STATE_RECONNECTED || state == PAWL_STATE_CONNECTED) &&
-               c->state == CONTENDER_QUEUEING && c->attempt->path != NULL &&
-               !c->attempt->listing) {
+               c->state == CONTENDER_QUEUEING && c->attempt->path != NULL && !c->attempt->listing) {
         ask_list(c->attempt);
     }
 }

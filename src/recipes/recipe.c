@@ -11,19 +11,15 @@ enum { RETRY_PAUSE_MS = 200 };
 int recipe_init(struct recipe *r, struct pawl_client *c, void (*destroy)(struct recipe *r))
 {
     struct pawl_retry retry = {.kind = PAWL_RETRY_FOREVER, .pause_ms = RETRY_PAUSE_MS};
-    struct pawl_view_options options = {
-        .size = sizeof(options), .timeout_ms = -1, .retry = &retry};
+    struct pawl_view_options options = {.size = sizeof(options), .timeout_ms = -1, .retry = &retry};
     struct pawl_client *view;
     int rc = pawl_client_view(c, &options, &view);
 
     if (rc != 0) {
         return rc;
     }
-    *r = (struct recipe){.client = view,
-                         .e = view->e,
-                         .timeout_ms = c->timeout_ms,
-                         .refs = 1,
-                         .destroy = destroy};
+    *r = (struct recipe){
+        .client = view, .e = view->e, .timeout_ms = c->timeout_ms, .refs = 1, .destroy = destroy};
     return 0;
 }
 

@@ -2,20 +2,21 @@
 /* recipe.h - what every recipe has: a view of the client, a life, a way to tell its user.
  *
  * A recipe lives under the engine's lock, as a set of steps (client/step.h). It is kept alive by
- * references: the user's, given back by the recipe's _free(), and one for every answer, event, timer
- * or note that is still to come. After _free() the user is told nothing more. */
+ * references: the user's, given back by the recipe's _free(), and one for every answer, event,
+ * timer or note that is still to come. After _free() the user is told nothing more. */
 #ifndef PAWL_RECIPES_RECIPE_H
 #define PAWL_RECIPES_RECIPE_H
 
 #include "client/step.h"
 
 struct recipe {
-    struct pawl_client *client; /* a view of our own: no timeout, retries as long as it makes sense */
+    struct pawl_client
+        *client; /* a view of our own: no timeout, retries as long as it makes sense */
     struct engine *e;
     int timeout_ms; /* the user's, for blocking calls; -1: none */
     int refs;
-    bool freed;     /* by the user */
-    int n_calling;  /* callbacks of the user that run now */
+    bool freed;                        /* by the user */
+    int n_calling;                     /* callbacks of the user that run now */
     void (*destroy)(struct recipe *r); /* the last reference is gone; lock held */
 };
 

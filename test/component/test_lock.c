@@ -267,8 +267,7 @@ static bool is_readable(int fd)
 static void a_cut_link_is_doubt_and_the_same_session_removes_it(void **state)
 {
     struct grant_log log = {.last = -1};
-    struct pawl_lock_options o = {
-        .size = sizeof(o), .on_grant = log_grant, .on_grant_arg = &log};
+    struct pawl_lock_options o = {.size = sizeof(o), .on_grant = log_grant, .on_grant_arg = &log};
     struct pawl_client_options co = client_fixture_options();
     struct behind_proxy b;
     struct pawl_lock *l;
@@ -301,10 +300,8 @@ static void a_cut_link_is_doubt_and_the_same_session_removes_it(void **state)
 static void who_goes_on_holds_until_his_time_is_over(void **state)
 {
     struct grant_log log = {.last = -1};
-    struct pawl_lock_options o = {.size = sizeof(o),
-                                  .doubt = PAWL_DOUBT_GO_ON,
-                                  .on_grant = log_grant,
-                                  .on_grant_arg = &log};
+    struct pawl_lock_options o = {
+        .size = sizeof(o), .doubt = PAWL_DOUBT_GO_ON, .on_grant = log_grant, .on_grant_arg = &log};
     struct pawl_client_options co = client_fixture_options();
     struct pawl_client *other = client_fixture_open(NULL);
     struct pawl_lock *l, *next = new_lock(other, "/locks/g", NULL);
@@ -341,8 +338,7 @@ static void who_goes_on_holds_until_his_time_is_over(void **state)
 static void a_node_deleted_by_others_is_noticed_and_guarded(void **state)
 {
     struct grant_log log = {.last = -1};
-    struct pawl_lock_options o = {
-        .size = sizeof(o), .on_grant = log_grant, .on_grant_arg = &log};
+    struct pawl_lock_options o = {.size = sizeof(o), .on_grant = log_grant, .on_grant_arg = &log};
     struct pawl_client *c = client_fixture_open(NULL);
     struct pawl_lock *l = new_lock(c, "/locks/h", &o);
     struct pawl_multi *m = pawl_multi_new(c);
@@ -377,8 +373,7 @@ static void asked(struct pawl_lock *l, void *arg)
 static void a_holder_can_be_asked_to_give_up(void **state)
 {
     sem_t revoked;
-    struct pawl_lock_options o = {
-        .size = sizeof(o), .on_revoke = asked, .on_revoke_arg = &revoked};
+    struct pawl_lock_options o = {.size = sizeof(o), .on_revoke = asked, .on_revoke_arg = &revoked};
     struct pawl_client *c = client_fixture_open(NULL);
     struct pawl_lock *l = new_lock(c, "/locks/i", &o);
     char path[256];
