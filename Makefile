@@ -28,7 +28,7 @@ deps: ## Install what is missing for all of the targets, from Debian's packages
 deps-build deps-test deps-fuzz deps-format:
 	@scripts/deps.sh $(@:deps-%=%)
 
-run: all ## Start a server on a fresh folder, write through it, read back, and say how to go on
+run: all ## Build, then let ten processes share a lock, and say what to try next
 	@scripts/run.sh build
 
 # Three builds, then one run of all of their tests; the last lines are its summary.

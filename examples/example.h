@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* example.h - what the examples with several processes share. Nothing of it is about Pawl but
+ * connect_to(). */
+#ifndef EXAMPLE_H
+#define EXAMPLE_H
+
+#include <pawl/pawl.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 60000 };
+
+static inline void check(int rc, const char *what)
+{
+    if (rc != PAWL_OK) {
+        fprintf(stderr, "%s: %s\n", what, pawl_strerror(rc));
+        exit(1);
+    }
+}
+
+static inline struct pawl_client *connect_to(const char *servers)
+{
+    struct pawl_client_options options;
+    struct pawl_client *c;
+
+    pawl_client_options_init(&options);
+    options.servers = servers;
+    options.session_timeout_ms = 6000;
+    check(pawl_client_open(&options, &c), servers);
+    check(pawl_client_wait_connected(c, PATIENCE_MS), servers);
+    return c;
+}
+
+/* This program once more: `PROGRAM --worker NUMBER SERVERS EXTRA`, its output going to `out`. */
+static inline pid_t start_worker(const char *program, int number, const char *servers,
+                                 const char *extra, int out)
+{
+    char text[16];
+    pid_t pid;
+
+    snprintf(text, sizeof(text), "%d", number);
+    fflush(stdout);
+    pid = fork();
+    if (pid == 0) {
+        dup2(out, STDOUT_FILENO);
+        execl(program, program, "--worker", text, servers, extra, (char *)NULL);
+        perror(program);
+        _exit(127);
+    }
+    return pid;
+}
+
+/* How many of the workers failed. */
+static inline int wait_for_workers(void)
+{
+    int status, failed = 0;
+
+    while (wait(&status) > 0) {
+        failed += status != 0;
+    }
+    return failed;
+}
+
+/* A new folder, and its removal. */
+static inline void make_folder(char *folder)
+{
+    if (mkdtemp(folder) == NULL) {
+        perror(folder);
+        exit(1);
+    }
+}
+
+static inline void remove_folder(const char *folder)
+{
+    char command[128];
+
+    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    if (system(command) != 0) {
+        fprintf(stderr, "%s is still there\n", folder);
+    }
+}
+
+static inline double seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+#endif
