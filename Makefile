@@ -44,6 +44,7 @@ bench: all deps-test ## Measure against Apache ZooKeeper on this machine; one ta
 	@cmake --build build -j$(JOBS)
 	@/usr/bin/python3 test/bench/bench.py --bin build/bin --pawld build/bin/pawld $(BENCH)
 	@/usr/bin/python3 test/bench/client_bench.py --bin build/bin --pawld build/bin/pawld $(CLIENT_BENCH)
+	@/usr/bin/python3 test/bench/recipe_bench.py --bin build/bin --pawld build/bin/pawld $(RECIPE_BENCH)
 
 fuzz: deps-build deps-test deps-fuzz ## Run every fuzz target for FUZZ_TIME seconds each (60)
 	@cmake --preset fuzz >/dev/null

@@ -29,7 +29,7 @@ static inline struct pawl_client *connect_to(const char *servers)
 
     pawl_client_options_init(&options);
     options.servers = servers;
-    options.session_timeout_ms = 6000;
+    options.session_timeout_ms = 4000;
     check(pawl_client_open(&options, &c), servers);
     check(pawl_client_wait_connected(c, PATIENCE_MS), servers);
     return c;
