@@ -24,7 +24,13 @@
 
 #include "util.h"
 
-enum { MAX_CLIENTS = 64, CONNECT_MS = 20000, CHANGES_OUTSTANDING = 500 };
+enum {
+    MAX_CLIENTS = 64,
+    CONNECT_MS = 20000,
+    CHANGES_OUTSTANDING = 500,
+    BATCHES_OUTSTANDING = 20,
+    BATCH = 50
+};
 
 static struct {
     const char *mode, *servers;
@@ -271,25 +277,35 @@ static void run_make(void)
     printf("made=%d\n", o.nodes);
 }
 
+/* Many in one transaction: who follows is to be the limit, not who changes. */
+static void change_batch(struct pawl_client *c, int from, int to)
+{
+    struct pawl_multi *m = pawl_multi_new(c);
+    char path[64], data[100];
+
+    memset(data, 'y', sizeof(data));
+    for (int i = from; i < to; i++) {
+        node_path(path, sizeof(path), i % o.nodes);
+        pawl_multi_set(m, PAWL_SET(.path = path, .data = {data, sizeof(data)}));
+    }
+    sem_wait(&room);
+    must(pawl_multi_run_async(c, m, one_done, NULL), "change");
+    pawl_multi_free(m);
+}
+
 /* The last of all is a new node, so that who follows knows the end. */
 static void run_change(void)
 {
     struct pawl_client *c = open_client();
-    char path[64], data[100];
 
-    memset(data, 'y', sizeof(data));
-    sem_init(&room, 0, CHANGES_OUTSTANDING);
+    sem_init(&room, 0, BATCHES_OUTSTANDING);
     if (getchar() == EOF) {
         exit(1);
     }
-    for (int i = 0; i < o.changes; i++) {
-        node_path(path, sizeof(path), i % o.nodes);
-        sem_wait(&room);
-        must(
-            pawl_set_async(c, PAWL_SET(.path = path, .data = {data, sizeof(data)}), one_done, NULL),
-            "set");
+    for (int i = 0; i < o.changes; i += BATCH) {
+        change_batch(c, i, i + BATCH < o.changes ? i + BATCH : o.changes);
     }
-    for (int i = 0; i < CHANGES_OUTSTANDING; i++) {
+    for (int i = 0; i < BATCHES_OUTSTANDING; i++) {
         sem_wait(&room);
     }
     must(pawl_create(c, PAWL_CREATE(.path = "/bench/cache/end"), NULL), "create the end");

@@ -18,7 +18,10 @@ import org.apache.curator.framework.recipes.cache.PathChildrenCacheEvent;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
-/** The modes of recipe_bench.c with Java Curator, and the same figures printed. */
+/**
+ * The modes of recipe_bench.c with Java Curator, and the same figures printed. It ends without closing
+ * its sessions, so its locks are not the ones that libpawl takes.
+ */
 public class CuratorBench {
     static final Map<String, String> options = new HashMap<>();
     static final AtomicLong done = new AtomicLong();
@@ -101,7 +104,7 @@ public class CuratorBench {
         for (int c = 0; c < clients; c++) {
             CuratorFramework client = open();
             for (int i = 0; i < locks; i++) {
-                contender(new InterProcessMutex(client, "/bench/many/" + i), inside.get(i));
+                contender(new InterProcessMutex(client, "/bench/java/many/" + i), inside.get(i));
             }
         }
         window();
@@ -122,12 +125,12 @@ public class CuratorBench {
     static void queued() throws Exception {
         int locks = option("--locks", 64);
         CuratorFramework client = open();
-        InterProcessMutex first = new InterProcessMutex(client, "/bench/queued");
+        InterProcessMutex first = new InterProcessMutex(client, "/bench/java/queued");
         first.acquire();
         for (int i = 0; i < locks; i++) {
-            contender(new InterProcessMutex(client, "/bench/queued"), new AtomicInteger());
+            contender(new InterProcessMutex(client, "/bench/java/queued"), new AtomicInteger());
         }
-        while (client.getChildren().forPath("/bench/queued").size() < locks + 1) {
+        while (client.getChildren().forPath("/bench/java/queued").size() < locks + 1) {
             Thread.sleep(50);
         }
         System.out.println("rss_kb=" + rssKb());
@@ -201,8 +204,8 @@ public class CuratorBench {
         boolean newer = !"children".equals(options.get("--kind"));
         boolean follows = args[0].equals("follow");
         switch (args[0]) {
-            case "pairs" -> contend(1, "/bench/pairs");
-            case "contend" -> contend(option("--clients", 8), "/bench/contend");
+            case "pairs" -> contend(1, "/bench/java/pairs");
+            case "contend" -> contend(option("--clients", 8), "/bench/java/contend");
             case "many" -> many();
             case "queued" -> queued();
             case "cache", "follow" -> {
