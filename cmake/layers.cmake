@@ -6,6 +6,7 @@ find_package(PkgConfig REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 pkg_check_modules(UV REQUIRED IMPORTED_TARGET libuv)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 find_library(SNAPPY_LIBRARY snappy REQUIRED)
 
 function(pawl_layer name)
@@ -29,7 +30,7 @@ pawl_layer(daemon pawl_member pawl_server pawl_store pawl_wire pawl_os pawl_base
            OpenSSL::Crypto Threads::Threads)
 pawl_layer(client pawl_os pawl_wire pawl_base ZLIB::ZLIB Threads::Threads)
 target_compile_definitions(pawl_client PRIVATE _POSIX_C_SOURCE=200809L)
-pawl_layer(recipes pawl_client pawl_base)
+pawl_layer(recipes pawl_client pawl_base PkgConfig::JANSSON)
 target_compile_definitions(pawl_recipes PRIVATE _POSIX_C_SOURCE=200809L)
 # The daemon is POSIX throughout; libuv's header needs it said.
 target_compile_definitions(pawl_daemon PRIVATE _POSIX_C_SOURCE=200809L)

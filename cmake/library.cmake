@@ -16,7 +16,7 @@ set_target_properties(pawl_shared PROPERTIES
                       VERSION ${PROJECT_VERSION} SOVERSION ${PAWL_SOVERSION})
 target_include_directories(pawl_shared INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>)
 target_link_libraries(pawl_shared PRIVATE ZLIB::ZLIB OpenSSL::Crypto PkgConfig::UV
-                      ${SNAPPY_LIBRARY} Threads::Threads)
+                      PkgConfig::JANSSON ${SNAPPY_LIBRARY} Threads::Threads)
 if(NOT PAWL_SANITIZE)
   target_link_options(pawl_shared PRIVATE -Wl,--no-undefined)
 endif()
@@ -43,4 +43,4 @@ add_dependencies(pawl_static pawl_static_file)
 set_target_properties(pawl_static PROPERTIES IMPORTED_LOCATION ${static_library})
 target_include_directories(pawl_static INTERFACE ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(pawl_static INTERFACE ZLIB::ZLIB OpenSSL::Crypto PkgConfig::UV
-                      ${SNAPPY_LIBRARY} Threads::Threads)
+                      PkgConfig::JANSSON ${SNAPPY_LIBRARY} Threads::Threads)

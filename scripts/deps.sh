@@ -8,10 +8,11 @@ set -eu
 # Each package with its reason.
 build="
 cmake               the build
-pkg-config          finds libuv
+pkg-config          finds libuv and jansson
 gcc                 the compiler (clang 14 does as well)
 libc6-dev           its headers
 libuv1-dev          sockets, timers and threads of the daemon
+libjansson-dev      JSON of service discovery
 libssl-dev          digests of passwords; TLS
 zlib1g-dev          Adler-32 of logs and snapshots; gzip snapshots
 libsnappy-dev       snappy snapshots
@@ -32,6 +33,7 @@ libzookeeper-mt-dev its C client
 libcurator-client-java    Curator on pawld
 libcurator-framework-java and its parts
 libcurator-recipes-java   locks, latches, caches
+libcurator-discovery-java service discovery
 openjdk-17-jdk-headless   compiles the program that uses it
 "
 fuzz="

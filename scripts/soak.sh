@@ -17,10 +17,17 @@ turn() {
     "$@"
 }
 
+# Once, and whole: a hundred thousand acquires and as many locks opened and closed.
+turn /usr/bin/python3 test/e2e/cycles.py --program "$build/test/e2e/cycles" --factor 100
+
 while [ "$(date +%s)" -lt "$end" ]; do
     turn /usr/bin/python3 test/interop/differential.py --seed "$seed" --ops 5000
     turn /usr/bin/python3 test/interop/kill9.py --server pawld --rounds 20 --seed "$seed" --then-apache
     turn /usr/bin/python3 test/interop/folders.py --server pawld --seed "$seed"
+    turn /usr/bin/python3 test/e2e/lock_referee.py --program "$build/test/e2e/lock_worker" \
+        --rounds 4 --seed "$seed"
+    turn "$build/bin/pawl-client-sim" --seed "$seed" --seeds 50
+    turn "$build/bin/pawl-recipe-sim" --seed "$((seed * 10000))" --seeds 5000
     for replay in "$build"/bin/replay-*; do
         turn "$replay" "$build/test/fuzz/seeds/${replay##*/replay-}" -n 50000 -s "$seed"
     done

@@ -60,7 +60,7 @@ extern "C" {
     X(ADDRESS, -1009, "the address cannot be used")                                         \
     X(TOO_LARGE, -1010, "larger than its limit")                                            \
     X(FORKED, -1020, "the handle belongs to the parent process")                            \
-    X(WOULD_DEADLOCK, -1021, "a blocking call inside a callback would wait for itself")     \
+    X(WOULD_DEADLOCK, -1021, "the call would wait for itself")                              \
     X(NOT_HELD, -1022, "it is not held, or not by the caller")                              \
     X(LOST, -1023, "it was lost: its session has ended or its node was deleted")            \
     X(CANCELLED, -1024, "cancelled")

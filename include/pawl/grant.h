@@ -75,8 +75,9 @@ PAWL_API void pawl_grant_path(const struct pawl_grant *g, char *out, size_t size
  * to check. */
 PAWL_API int pawl_grant_guard(const struct pawl_grant *g, struct pawl_multi *m);
 
-/* A descriptor that is readable while the grant is IN_DOUBT or LOST: for poll(), not to be read
- * from or closed; it lives as long as the grant. Negative: an error code. */
+/* A descriptor that is readable while the grant is IN_DOUBT or LOST, and of a selector also while
+ * it should stop: for poll(), not to be read from or closed; it lives as long as the grant.
+ * Negative: an error code. */
 PAWL_API int pawl_grant_fd(struct pawl_grant *g);
 
 /* ---- who is there ---- */

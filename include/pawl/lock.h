@@ -82,7 +82,9 @@ PAWL_API void pawl_lock_free(struct pawl_lock *l);
 
 /* Waits up to timeout_ms; -1: for ever; 0: a try, which costs one read if somebody else holds it.
  * OPERATION_TIMEOUT: not ours. CANCELLED, CLOSING: it will not be. LOST: ours was lost: release it
- * first. */
+ * first. NODE_EXISTS: the server has given out all numbers of this folder, 2147483648 of them; it
+ * counts anew when nobody holds or waits and the folder has been deleted, which servers do after a
+ * minute. */
 PAWL_API int pawl_lock_acquire(struct pawl_lock *l, int timeout_ms);
 
 /* `done` is told how it ended, once. */

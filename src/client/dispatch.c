@@ -12,12 +12,18 @@ void call_free(struct call *call)
     free(call);
 }
 
+/* Who has made a node that nobody can tell him of would never remove it. */
 void dispatch_call(struct call *call)
 {
     struct pawl_reply *reply = reply_of(call, false);
     struct pawl_reply no_memory = {.err = PAWL_ERR_NO_MEMORY, .outcome = call->outcome};
+    char path[512];
 
-    call->done(reply == NULL ? &no_memory : reply, call->arg);
+    if ((reply == NULL || reply->err == PAWL_ERR_NO_MEMORY) &&
+        reply_made_path(call, path, sizeof(path))) {
+        no_memory.path = path;
+    }
+    call->done(reply == NULL || no_memory.path != NULL ? &no_memory : reply, call->arg);
     pawl_reply_free(reply);
     call_free(call);
 }
@@ -117,6 +123,7 @@ int dispatch_run(struct engine *e)
     e->dispatcher = pthread_self();
     while (!list_empty(&e->inbox)) {
         list_splice(&batch, &e->inbox);
+        e->callbacks_ms = e->own_reads ? engine_now_ms() : 0;
         pthread_mutex_unlock(&e->lock);
         while ((link = list_pop_front(&batch)) != NULL) {
             run_item(e, container_of(link, struct item, link));
@@ -139,6 +146,9 @@ void *dispatch_thread_main(void *engine)
     pthread_mutex_lock(&e->lock);
     while (!e->stop || !list_empty(&e->inbox)) {
         if (list_empty(&e->inbox)) {
+            if (reader_read(e)) {
+                continue;
+            }
             e->dispatch_asleep = true;
             pthread_cond_wait(&e->inbox_filled, &e->lock);
             e->dispatch_asleep = false;

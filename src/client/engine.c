@@ -114,6 +114,7 @@ static void hand_out(struct engine *e, int64_t now_ms)
         e->dispatch_asleep = false;
         pthread_cond_signal(&e->inbox_filled);
     }
+    reader_tell(e);
     if (!list_empty(&e->inbox) && e->mode == PAWL_DISPATCH_EXTERNAL && !e->in_turn) {
         engine_wake(e); /* makes the descriptor readable: somebody has to run them */
     }
@@ -145,6 +146,7 @@ static int64_t next_ms(const struct engine *e)
 
     t = p < t ? p : t;
     t = s < t ? s : t;
+    t = e->own_reads && e->watch_ms < t ? e->watch_ms : t;
     return e->dialing && e->dial_limit_ms < t ? e->dial_limit_ms : t;
 }
 
@@ -171,6 +173,9 @@ void engine_submitted(struct engine *e)
 {
     bool at_once = e->core->n_calls <= 1 && e->core->link == LINK_READY && !e->write_blocked;
 
+    if (e->own_reads && engine_is_dispatcher(e)) {
+        return; /* sent when its callbacks have run, all at once; or soon, by the I/O thread */
+    }
     if (at_once) {
         engine_settle(e, engine_now_ms());
     }
@@ -188,10 +193,23 @@ int64_t engine_wait_ms(struct engine *e, int64_t now_ms)
     return t == INT64_MAX ? -1 : t <= now_ms ? 0 : t - now_ms;
 }
 
+/* A callback takes its time: reading and sending are the I/O thread's again. */
+static void watch_reader(struct engine *e, int64_t now_ms)
+{
+    if (!e->own_reads) {
+        return;
+    }
+    if (e->driver != &e->reader && now_ms - e->callbacks_ms >= OWN_READS_MS) {
+        e->own_reads = false;
+    }
+    e->watch_ms = now_ms + OWN_READS_MS;
+}
+
 void engine_tick(struct engine *e, int64_t now_ms)
 {
     core_tick(e->core, now_ms);
     plan_run_due(e, now_ms);
+    watch_reader(e, now_ms);
     timers_run_due(e, now_ms);
     if (e->dialing && now_ms >= e->dial_limit_ms && !e->core->want_drop) {
         link_next_address(e, now_ms);

@@ -8,7 +8,10 @@
  *                    socket itself until its answer is there (it "drives"); meanwhile the I/O
  *                    thread is told by epoll_ctl to leave the socket alone. So a blocking call
  *                    costs what a bare socket costs: no thread has to be woken for it.
- *   dispatch thread  runs the callbacks; never touches the socket.
+ *   dispatch thread  runs the callbacks. When it has none to run, answers are due and no caller is
+ *                    blocked, it sends what the callbacks have asked for and reads the next answers
+ *                    itself: a stream of asynchronous calls needs no other thread. The I/O thread
+ *                    looks every few milliseconds whether a callback keeps it from that.
  *
  * Without threads (PAWL_DISPATCH_EXTERNAL) pawl_client_process() does a turn of all three. */
 #ifndef PAWL_CLIENT_INTERNAL_H
@@ -77,7 +80,7 @@ struct plan {
     size_t depth, room;
 };
 
-enum { MAX_HOST_ADDRESSES = 32 };
+enum { MAX_HOST_ADDRESSES = 32, OWN_READS_MS = 5 };
 
 struct engine {
     /* Guards everything but what says otherwise. Recursive: a step (step.h) holds it and makes
@@ -125,7 +128,11 @@ struct engine {
 
     struct waiter *driver;
     struct list waiters;
-    struct list delayed; /* struct plan, by no order */
+    struct waiter reader; /* the dispatch thread while it reads; never in `waiters` */
+    bool own_reads;       /* it reads, or will when its callbacks have run */
+    int64_t callbacks_ms; /* since when those run */
+    int64_t watch_ms;     /* own_reads: when the I/O thread looks at that again */
+    struct list delayed;  /* struct plan, by no order */
     struct heap timers;
     struct list observers;
     pthread_cond_t state_changed;
@@ -218,6 +225,9 @@ void dispatch_event(const struct event_item *event, const struct event_target *t
 struct pawl_reply *reply_of(const struct call *call, bool copy);
 struct pawl_reply *reply_error(int err, enum pawl_outcome outcome);
 
+/* What a create that was done has made, without memory. False: it is no such thing, or too long. */
+bool reply_made_path(const struct call *call, char *out, size_t size);
+
 /* ---- sync.c ---- */
 
 /* Waits until `call`, submitted with this waiter, is done; OPERATION_TIMEOUT when it is not in
@@ -228,6 +238,13 @@ void waiter_fini(struct waiter *w);
 /* Before submitting: if nobody else reads, he who is going to wait will. */
 void waiter_claim(struct engine *e, struct waiter *w);
 bool waiter_wait(struct engine *e, struct waiter *w, int64_t deadline_ms); /* 0: for ever */
+
+/* For the dispatch thread, without callbacks to run: reads until there are some. False: that is not
+ * its business now, it may sleep. */
+bool reader_read(struct engine *e);
+
+/* Something for it has come up, or nothing will. */
+void reader_tell(struct engine *e);
 
 /* Returns when every callback that was due before has run; at once on the thread that runs them. */
 void engine_barrier(struct engine *e, int64_t deadline_ms);

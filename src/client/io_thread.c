@@ -53,6 +53,12 @@ static bool expects_bytes(const struct engine *e)
            c->ping_sent_ms != 0 || c->n_pre_auths > 0;
 }
 
+/* By a blocked caller, or by the thread of callbacks, now or soon. */
+static bool is_read_elsewhere(const struct engine *e)
+{
+    return e->driver != NULL || (e->own_reads && e->core->link == LINK_READY);
+}
+
 void link_arm(struct engine *e)
 {
     struct epoll_event ev = {.data.fd = e->fd};
@@ -64,7 +70,7 @@ void link_arm(struct engine *e)
         ev.events = EPOLLOUT;
     } else {
         ev.events = (uint32_t)EPOLLRDHUP | (e->write_blocked ? (uint32_t)EPOLLOUT : 0) |
-                    (e->driver == NULL && expects_bytes(e) ? (uint32_t)EPOLLIN : 0);
+                    (expects_bytes(e) && !is_read_elsewhere(e) ? (uint32_t)EPOLLIN : 0);
     }
     if (ev.events != e->armed) {
         epoll_ctl(e->epoll_fd, EPOLL_CTL_MOD, e->fd, &ev);

@@ -99,6 +99,7 @@ static void free_engine(struct engine *e)
     pthread_cond_destroy(&e->inbox_filled);
     pthread_cond_destroy(&e->callback_done);
     pthread_cond_destroy(&e->thread_ended);
+    waiter_fini(&e->reader);
     pthread_mutex_destroy(&e->lock);
     free(e);
 }
@@ -365,6 +366,8 @@ static struct engine *new_engine(const struct pawl_client_options *o)
     init_cond(&e->inbox_filled);
     init_cond(&e->callback_done);
     init_cond(&e->thread_ended);
+    waiter_init(&e->reader);
+    e->reader.kickable = true;
     list_init(&e->waiters);
     list_init(&e->delayed);
     list_init(&e->observers);

@@ -531,8 +531,6 @@ static void nobody(const struct pawl_event *event, void *arg)
     (void)arg;
 }
 
-/* A watch goes from the server only with the last of ours that needs it; otherwise the server is
- * just asked whether it is there. */
 static int prepare_unwatch(struct pawl_client *c, const char *path, int kind,
                            const struct pawl_watch *watch, struct prepared *p)
 {
@@ -558,9 +556,6 @@ static int prepare_unwatch(struct pawl_client *c, const char *path, int kind,
     if (!watches_has(&c->e->core->watches, call->unwatch_mask, p->q.path,
                      watch == NULL ? NULL : &call->target)) {
         rc = PAWL_ERR_NO_WATCHER;
-    } else if (watch != NULL && watches_others(&c->e->core->watches, call->unwatch_mask, p->q.path,
-                                               &call->target) > 0) {
-        call->op = OP_CHECK_WATCHES;
     }
     pthread_mutex_unlock(&c->e->lock);
     return rc;

@@ -152,6 +152,10 @@ static bool go(struct engine *e, struct plan *p, enum plan_stage stage)
     int rc;
 
     p->stage = stage;
+    if (stage == STAGE_MAIN) { /* a node that was found is gone again: the new one has its name */
+        free(p->result_path);
+        p->result_path = NULL;
+    }
     forget_answer(call);
     call->op = request_of(p, &q);
     call->attempts++;

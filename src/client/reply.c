@@ -278,6 +278,31 @@ static void put_answer(struct box *box, const struct call *call, struct bytes by
     }
 }
 
+bool reply_made_path(const struct call *call, char *out, size_t size)
+{
+    struct jute_reader r = jute_reader_of(call->body);
+    struct reply_body body;
+    struct bytes path;
+
+    if (call->err != 0 || (call->op != OP_CREATE && call->op != OP_CREATE2 &&
+                           call->op != OP_CREATE_CONTAINER && call->op != OP_CREATE_TTL)) {
+        return false;
+    }
+    if (call->plan != NULL && call->plan->result_path != NULL) {
+        path = bytes_str(call->plan->result_path);
+    } else if (reply_body_read(call->op, &r, &body) && !bytes_is_null(body.path)) {
+        path = body.path;
+    } else {
+        return false;
+    }
+    if (path.len <= call->strip || path.len - call->strip >= size) {
+        return false;
+    }
+    memcpy(out, path.data + call->strip, path.len - call->strip);
+    out[path.len - call->strip] = '\0';
+    return true;
+}
+
 struct pawl_reply *reply_of(const struct call *call, bool copy)
 {
     struct box *box = new_box(call->err, call->outcome);

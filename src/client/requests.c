@@ -114,6 +114,76 @@ static struct auth_entry *nth_auth(struct core *c, size_t n)
     return NULL;
 }
 
+/* ---- removing watches ---- */
+
+struct leaving {
+    const struct core *core;
+    const char *path;
+};
+
+typedef bool (*call_is_fn)(const struct call *call, const void *arg);
+
+static bool any_call(const struct core *c, call_is_fn is, const void *arg)
+{
+    const struct list *const lists[] = {&c->queued, &c->sent};
+    const struct list *item;
+
+    for (int i = 0; i < 2; i++) {
+        for (item = lists[i]->next; item != lists[i]; item = item->next) {
+            if (is(container_of(item, struct call, item.link), arg)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* What is on its way and will be, once it is answered, one more who needs the watch of `arg`. */
+static bool comes(const struct call *call, const void *arg)
+{
+    const struct call *unwatch = arg;
+
+    return call->watch_table < N_WATCHER_KINDS &&
+           (unwatch->unwatch_mask & 1u << call->watch_table) != 0 &&
+           strcmp(call->path, unwatch->path) == 0 &&
+           !event_target_same(&call->target, &unwatch->target);
+}
+
+struct goer {
+    enum watcher_kind table;
+    const struct event_target *target;
+    const char *path;
+};
+
+static bool goes(const struct call *call, const void *arg)
+{
+    const struct goer *g = arg;
+
+    return (call->unwatch_mask & 1u << g->table) != 0 && strcmp(call->path, g->path) == 0 &&
+           (call->unwatch_all || event_target_same(&call->target, g->target));
+}
+
+static bool leaves(enum watcher_kind table, const struct event_target *target, void *arg)
+{
+    const struct leaving *l = arg;
+    struct goer g = {table, target, l->path};
+
+    return any_call(l->core, goes, &g);
+}
+
+/* A watch goes from the server only with the last of ours that needs it; otherwise the server is
+ * just asked whether it is there. Those count who will need it by then: also one whose request is
+ * still on its way, but not one who is about to go. */
+static bool is_shared(const struct core *c, const struct call *call)
+{
+    struct leaving l = {c, call->path};
+
+    return call->unwatch_mask != 0 && !call->unwatch_all &&
+           (any_call(c, comes, call) ||
+            watches_others(&c->watches, call->unwatch_mask, bytes_str(call->path), &call->target,
+                           leaves, &l) > 0);
+}
+
 /* ---- calls ---- */
 
 int core_submit(struct core *c, struct call *call, const struct request *q)
@@ -126,6 +196,9 @@ int core_submit(struct core *c, struct call *call, const struct request *q)
     }
     if (c->options.one_session && c->state == PAWL_STATE_LOST) {
         return PAWL_ERR_SESSION_EXPIRED;
+    }
+    if (call->op == OP_REMOVE_WATCHES && is_shared(c, call)) {
+        call->op = OP_CHECK_WATCHES;
     }
     call->xid = call->op == OP_AUTH ? XID_AUTH : take_xid(c);
     rc = encode(c, call->xid, call->op, q, &call->len);

@@ -192,6 +192,50 @@ bool waiter_wait(struct engine *e, struct waiter *w, int64_t deadline_ms)
     return w->done;
 }
 
+/* ---- the dispatch thread ---- */
+
+/* A blocked caller reads faster for himself, and without answers to come there is nothing to read.
+ */
+static bool may_read(const struct engine *e)
+{
+    return !e->stop && e->core->n_calls > 0 && list_empty(&e->waiters) && can_drive(e, &e->reader);
+}
+
+bool reader_read(struct engine *e)
+{
+    int64_t now = engine_now_ms();
+
+    if (!may_read(e)) {
+        if (e->own_reads) {
+            e->own_reads = false;
+            engine_settle(e, now);
+        }
+        return !list_empty(&e->inbox);
+    }
+    if (!e->own_reads) {
+        e->own_reads = true;
+        e->watch_ms = now + OWN_READS_MS;
+    }
+    e->driver = &e->reader;
+    e->reader.done = false;
+    engine_settle(e, now); /* sends what the callbacks asked for */
+    if (!e->reader.done) {
+        drive(e, &e->reader, 0);
+    }
+    pass_on(e, &e->reader);
+    return true;
+}
+
+void reader_tell(struct engine *e)
+{
+    if (e->driver == &e->reader && (!list_empty(&e->inbox) || e->core->n_calls == 0)) {
+        e->reader.done = true;
+        if (e->reader.receiving) {
+            engine_kick(e);
+        }
+    }
+}
+
 struct barrier {
     struct engine *e;
     struct waiter w;
@@ -243,6 +287,7 @@ void engine_barrier(struct engine *e, int64_t deadline_ms)
         e->dispatch_asleep = false;
         pthread_cond_signal(&e->inbox_filled);
     }
+    reader_tell(e);
     while (!b->w.done && left_ms(deadline_ms) > 0) {
         sleep_until(e, &b->w, deadline_ms);
     }

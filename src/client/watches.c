@@ -109,7 +109,7 @@ void watches_fini(struct watches *w)
     w->n_watchers = 0;
 }
 
-static bool same(const struct event_target *a, const struct event_target *b)
+bool event_target_same(const struct event_target *a, const struct event_target *b)
 {
     return a->fn == b->fn && a->arg == b->arg && a->strip == b->strip;
 }
@@ -121,7 +121,7 @@ static struct watcher *find_watcher(const struct list *table, const struct event
     list_for_each (item, table) {
         struct watcher *x = container_of(item, struct watcher, link);
 
-        if (target == NULL || same(&x->target, target)) {
+        if (target == NULL || event_target_same(&x->target, target)) {
             return x;
         }
     }
@@ -165,7 +165,7 @@ bool watches_has(const struct watches *w, unsigned mask, struct bytes path,
 }
 
 size_t watches_others(const struct watches *w, unsigned mask, struct bytes path,
-                      const struct event_target *target)
+                      const struct event_target *target, watcher_leaves_fn leaves, void *arg)
 {
     const struct watched_path *p = find(w, path);
     struct list *item;
@@ -176,7 +176,10 @@ size_t watches_others(const struct watches *w, unsigned mask, struct bytes path,
             continue;
         }
         list_for_each (item, &p->tables[i]) {
-            n += same(&container_of(item, struct watcher, link)->target, target) ? 0 : 1;
+            const struct event_target *t = &container_of(item, struct watcher, link)->target;
+
+            n += !event_target_same(t, target) &&
+                 (leaves == NULL || !leaves((enum watcher_kind)i, t, arg));
         }
     }
     return n;
@@ -190,7 +193,8 @@ static size_t count(const struct list *table, const struct event_target *target)
     size_t n = 0;
 
     list_for_each (item, table) {
-        n += target == NULL || same(&container_of(item, struct watcher, link)->target, target);
+        n += target == NULL ||
+             event_target_same(&container_of(item, struct watcher, link)->target, target);
     }
     return n;
 }
@@ -225,7 +229,7 @@ static struct event_item *new_event(size_t n_targets, struct bytes path)
 static void add_target(struct event_item *e, const struct event_target *t)
 {
     for (size_t i = 0; i < e->n_targets; i++) {
-        if (same(&e->targets[i], t)) {
+        if (event_target_same(&e->targets[i], t)) {
             return;
         }
     }
@@ -245,7 +249,7 @@ static void take(struct watches *w, struct watched_path *p, unsigned mask, unsig
             struct watcher *x = container_of(item, struct watcher, link);
 
             next = item->next;
-            if (target != NULL && !same(&x->target, target)) {
+            if (target != NULL && !event_target_same(&x->target, target)) {
                 continue;
             }
             add_target(e, &x->target);

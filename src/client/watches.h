@@ -44,9 +44,14 @@ int watches_add(struct watches *w, enum watcher_kind table, struct bytes path,
 bool watches_has(const struct watches *w, unsigned mask, struct bytes path,
                  const struct event_target *target);
 
-/* How many watchers in the tables of `mask` are left at `path` beside `target`. */
+/* How many watchers in the tables of `mask` are left at `path` beside `target`, not counting those
+ * of whom `leaves` (NULL: none) says that they are going, too. */
+typedef bool (*watcher_leaves_fn)(enum watcher_kind table, const struct event_target *target,
+                                  void *arg);
 size_t watches_others(const struct watches *w, unsigned mask, struct bytes path,
-                      const struct event_target *target);
+                      const struct event_target *target, watcher_leaves_fn leaves, void *arg);
+
+bool event_target_same(const struct event_target *a, const struct event_target *b);
 
 /* Takes those out whom the event concerns. `*out` stays NULL when it concerns nobody. */
 int watches_fire(struct watches *w, enum pawl_event_type type, struct bytes path, int64_t zxid,

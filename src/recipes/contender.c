@@ -13,15 +13,29 @@ struct attempt {
     struct contender *owner; /* NULL: given up, or released */
     int refs;                /* the owner's, and one for every answer and event to come */
     char *path;              /* NULL: not known yet */
-    const char *name;        /* the last part of it */
-    int64_t czxid, session_id;
-    bool listing; /* a listing is on its way */
-    bool died;    /* the one ahead was not released */
-    bool waited;  /* the delay is over */
-    char *ahead;  /* the node that is watched, or that we ask to watch */
+    char *room;              /* for it: that it is known must not fail for want of memory */
+    size_t room_size;
+    const char *name; /* the last part of it */
+    int64_t token, session_id;
+    int64_t wanted_session; /* in which it was asked for */
+    bool shares;            /* the place of another node */
+    bool listing;           /* a listing is on its way ... */
+    bool watch_asked;       /* ... with a watch */
+    bool died;              /* the one ahead was not released */
+    bool waited;            /* the delay is over */
+    bool placed;            /* its number is known to be its own */
+    char *ahead;            /* the node that is watched, or that we ask to watch ... */
+    bool ahead_is_list;     /* ... or the folder whose list is */
     bool watching, watching_own;
     void (*released)(void *arg, int err);
     void *released_arg;
+    struct timer again;  /* of the delete, when there was no memory for it ... */
+    struct observer end; /* ... or the client closes first */
+};
+
+enum {
+    AGAIN_MS = 100,        /* what there was no memory for */
+    PROTECTION_BYTES = 64, /* the random id before a name, the number behind it */
 };
 
 static void attempt_ref(struct attempt *a)
@@ -37,6 +51,7 @@ static void attempt_unref(struct attempt *a)
         return;
     }
     free(a->path);
+    free(a->room);
     free(a->ahead);
     free(a);
     recipe_unref(r);
@@ -105,15 +120,46 @@ bool contender_before(const struct contender *c, const char *a, const char *b)
 
 /* ---- asking ---- */
 
-static void node_gone(const struct pawl_reply *reply, void *attempt)
+static void delete_node(struct attempt *a);
+
+static void delete_again(void *attempt)
 {
     struct attempt *a = attempt;
 
-    if (a->released != NULL) {
-        a->released(a->released_arg, reply->err);
+    observer_remove(&a->end);
+    delete_node(a);
+    attempt_unref(a);
+}
+
+/* Then the node goes with the session, and the delete is told why it does not. */
+static void hurry_at_end(enum pawl_state state, void *attempt)
+{
+    struct attempt *a = attempt;
+
+    if (state == PAWL_STATE_CLOSED) {
+        timer_clear(a->r->e, &a->again);
+        delete_again(a);
+    }
+}
+
+/* The node would block the queue as long as our session lives: whatever it takes. */
+static void delete_ended(struct attempt *a, int err)
+{
+    if (err == PAWL_ERR_NO_MEMORY && a->r->e->core->state != PAWL_STATE_CLOSED) {
+        timer_init(&a->again, delete_again, a);
+        timer_set(a->r->e, &a->again, recipe_now_ms() + AGAIN_MS);
+        observer_add(a->r->e, &a->end, hurry_at_end, a);
+        attempt_ref(a);
+    } else if (a->released != NULL) {
+        a->released(a->released_arg, err);
         a->released = NULL;
     }
-    attempt_unref(a);
+}
+
+static void node_gone(const struct pawl_reply *reply, void *attempt)
+{
+    delete_ended(attempt, reply->err);
+    attempt_unref(attempt);
 }
 
 /* Goes on until it is done or the client closed; in the background, if it must. */
@@ -125,9 +171,8 @@ static void delete_node(struct attempt *a)
 
     if (rc == 0) {
         attempt_ref(a);
-    } else if (a->released != NULL) {
-        a->released(a->released_arg, rc);
-        a->released = NULL;
+    } else {
+        delete_ended(a, rc);
     }
 }
 
@@ -172,14 +217,18 @@ static void ignore(const struct pawl_reply *reply, void *attempt)
 }
 
 /* The event WATCH_REMOVED gives its reference back. */
-static void unwatch(struct attempt *a, const char *path, pawl_event_fn fn)
+static void unwatch(struct attempt *a, const char *path, int kind, pawl_event_fn fn)
 {
     struct pawl_watch watch = {.fn = fn, .arg = a};
 
-    if (pawl_unwatch_async(a->r->client, path, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL, &watch,
-                           ignore, a) == 0) {
+    if (pawl_unwatch_async(a->r->client, path, kind | PAWL_WATCHES_LOCAL, &watch, ignore, a) == 0) {
         attempt_ref(a);
     }
+}
+
+static void unwatch_ahead(struct attempt *a)
+{
+    unwatch(a, a->ahead, a->ahead_is_list ? PAWL_WATCHES_CHILDREN : PAWL_WATCHES_DATA, ahead_event);
 }
 
 /* The contender and its attempt part. What is on its way finds no owner and cleans up. */
@@ -192,7 +241,7 @@ static struct attempt *let_go(struct contender *c)
     c->attempt = NULL;
     a->owner = NULL;
     if (a->watching) {
-        unwatch(a, a->ahead, ahead_event);
+        unwatch_ahead(a);
     }
     return a;
 }
@@ -215,12 +264,25 @@ static void give_up(struct contender *c)
 
 static const char revoke_text[] = "__REVOKE__";
 
+static void watch_own_later(struct attempt *a)
+{
+    if (a->owner != NULL && a->owner->state == CONTENDER_HELD) {
+        timer_set(a->r->e, &a->owner->own, recipe_now_ms() + AGAIN_MS);
+    }
+}
+
+/* An answer for which there was no memory may have set its watch nevertheless. */
+static bool set_watch(const struct pawl_reply *reply)
+{
+    return reply->err == 0 || reply->outcome == PAWL_OUTCOME_DONE;
+}
+
 static void own_read(const struct pawl_reply *reply, void *attempt)
 {
     struct attempt *a = attempt;
     struct contender *c = a->owner;
 
-    if (reply->err == 0) {
+    if (set_watch(reply)) {
         a->watching_own = true;
         attempt_ref(a);
         if (c != NULL && c->revoked != NULL && reply->data.len == sizeof(revoke_text) - 1 &&
@@ -229,9 +291,11 @@ static void own_read(const struct pawl_reply *reply, void *attempt)
         }
     } else if (reply->err == PAWL_ERR_NO_NODE && c != NULL && c->state == CONTENDER_HELD) {
         grant_lose(&c->grant);
+    } else if (reply->err == PAWL_ERR_NO_MEMORY) {
+        watch_own_later(a);
     }
     if (c == NULL && a->watching_own) {
-        unwatch(a, a->path, own_event);
+        unwatch(a, a->path, PAWL_WATCHES_DATA, own_event);
     }
     attempt_unref(a);
 }
@@ -242,6 +306,8 @@ static void watch_own(struct attempt *a)
 
     if (pawl_get_async(a->r->client, a->path, &watch, own_read, a) == 0) {
         attempt_ref(a);
+    } else {
+        watch_own_later(a);
     }
 }
 
@@ -279,7 +345,8 @@ static void ahead_event(const struct pawl_event *event, void *attempt)
     struct attempt *a = attempt;
 
     a->watching = false;
-    if (a->owner != NULL && event->type != PAWL_EVENT_SESSION) {
+    if (a->owner != NULL && a->owner->state == CONTENDER_WAITING && !a->listing &&
+        event->type != PAWL_EVENT_SESSION) {
         a->died = event->type == PAWL_EVENT_DELETED;
         ask_list(a);
     }
@@ -291,13 +358,13 @@ static void ahead_read(const struct pawl_reply *reply, void *attempt)
     struct attempt *a = attempt;
     struct contender *c = a->owner;
 
-    if (reply->err == 0) {
+    if (set_watch(reply)) {
         a->watching = true;
         attempt_ref(a);
     }
     if (c == NULL) {
         if (a->watching) {
-            unwatch(a, a->ahead, ahead_event);
+            unwatch_ahead(a);
         }
     } else if (reply->err == PAWL_ERR_NO_NODE) {
         ask_list(a);
@@ -326,6 +393,17 @@ static void watch_ahead(struct contender *c, const char *name)
     }
 }
 
+/* The listing that shows that it is not our turn is the one that sets the watch. */
+static void watch_list(struct contender *c)
+{
+    struct attempt *a = c->attempt;
+
+    c->state = CONTENDER_WAITING;
+    if (!a->watching) {
+        ask_list(a);
+    }
+}
+
 /* ---- whose turn it is ---- */
 
 static void claim(struct contender *c)
@@ -338,8 +416,11 @@ static void claim(struct contender *c)
         return;
     }
     c->state = CONTENDER_HELD;
+    if (a->watching) {
+        unwatch_ahead(a);
+    }
     observer_remove(&c->observer);
-    grant_give(&c->grant, path, a->czxid, a->session_id);
+    grant_give(&c->grant, path, a->token, a->session_id);
     if (!c->o.revocable) {
         timer_set(c->r->e, &c->own, recipe_now_ms() + c->o.watch_own_after_ms);
     }
@@ -384,16 +465,17 @@ static bool is_first(const struct contender *c, const struct pawl_strings *names
     return first;
 }
 
-/* A merge sort, because qsort() hands no argument through; stable, and `spare` is as long. */
-static void sort(const struct contender *c, const char **names, const char **spare, size_t n)
+/* A merge sort: qsort() hands no argument through, and an order with wrapped numbers and foreign
+ * names in it need not be one; this one cannot go astray. */
+void contender_sort(const struct contender *c, const char **names, const char **spare, size_t n)
 {
     size_t m = n / 2, i = 0, j = m;
 
     if (n < 2) {
         return;
     }
-    sort(c, names, spare, m);
-    sort(c, names + m, spare, n - m);
+    contender_sort(c, names, spare, m);
+    contender_sort(c, names + m, spare, n - m);
     for (size_t k = 0; k < n; k++) {
         bool left = j == n || (i < m && !contender_before(c, names[j], names[i]));
 
@@ -436,27 +518,50 @@ static void decide_sorted(struct contender *c, const struct pawl_strings *names)
         return;
     }
     memcpy(copy, names->items, names->n * sizeof(*copy));
-    sort(c, copy, copy + names->n, names->n);
+    contender_sort(c, copy, copy + names->n, names->n);
     find(&sorted, c->attempt->name, &own);
     if ((custom ? c->o.rule->holds : is_among_first)(c, &sorted, own, &watch)) {
         our_turn(c);
     } else if (c->is_try) {
         fail(c, PAWL_ERR_OPERATION_TIMEOUT);
+    } else if (c->o.watch_list) {
+        watch_list(c);
     } else {
         watch_ahead(c, sorted.items[watch < sorted.n ? watch : 0]);
     }
     free(copy);
 }
 
+/* From 3.6 on a server stops counting at 2147483647: all later nodes of the folder get the same
+ * number, and have no order. The first to have it sees no other, and keeps its place; the others
+ * must not have any. It is over when the folder was empty and has been made again. */
+static bool has_no_place(const struct contender *c, const struct pawl_strings *names, size_t own)
+{
+    struct attempt *a = c->attempt;
+    int32_t number;
+
+    for (size_t i = 0; !a->placed && !a->shares && i < names->n; i++) {
+        if (i != own && is_sequence(key_of(c, names->items[i]), &number) && number == INT32_MAX &&
+            is_sequence(key_of(c, a->name), &number) && number == INT32_MAX) {
+            return true;
+        }
+    }
+    a->placed = true;
+    return false;
+}
+
 static void decide(struct contender *c, const struct pawl_strings *names)
 {
     size_t own, watch = 0;
 
-    if (!find(names, c->attempt->name, &own) || !session_is_ours(c->attempt)) {
+    if (!find(names, c->attempt->name, &own) || !session_is_ours(c->attempt) ||
+        (c->attempt->shares && !c->o.rule->place_is_ours(c, names))) {
         requeue(c);
     } else if (c->r->e->core->state == PAWL_STATE_READ_ONLY) {
         c->state =
             CONTENDER_QUEUEING; /* it may be behind: asked again when the link is a real one */
+    } else if (has_no_place(c, names, own)) {
+        fail(c, PAWL_ERR_NODE_EXISTS);
     } else if (c->o.rule != NULL || c->o.permits > 1) {
         decide_sorted(c, names);
     } else if (is_first(c, names, own, &watch)) {
@@ -474,7 +579,15 @@ static void listed(const struct pawl_reply *reply, void *attempt)
     struct contender *c = a->owner;
 
     a->listing = false;
-    if (c == NULL || a->path == NULL) {
+    if (a->watch_asked && set_watch(reply)) {
+        a->watching = true;
+        attempt_ref(a);
+    }
+    a->watch_asked = false;
+    if (c == NULL && a->watching) {
+        unwatch_ahead(a);
+    }
+    if (c == NULL || a->path == NULL || c->state == CONTENDER_HELD) {
         /* given up; or the create is not through: its answer asks again */
     } else if (reply->err == 0) {
         decide(c, &reply->children);
@@ -489,23 +602,47 @@ static void listed(const struct pawl_reply *reply, void *attempt)
 static void ask_list(struct attempt *a)
 {
     struct contender *c = a->owner;
-    int rc = pawl_children_async(c->r->client, c->o.base, NULL, listed, a);
+    struct pawl_watch watch = {.fn = ahead_event, .arg = a};
+    bool watched = c->o.watch_list && c->state == CONTENDER_WAITING && !a->watching;
+    int rc = 0;
 
+    if (watched && a->ahead == NULL) {
+        a->ahead = recipe_copy(c->o.base);
+        a->ahead_is_list = true;
+        rc = a->ahead == NULL ? PAWL_ERR_NO_MEMORY : 0;
+    }
+    rc = rc != 0 ? rc
+                 : pawl_children_async(c->r->client, c->o.base, watched ? &watch : NULL, listed, a);
     if (rc != 0) {
         fail(c, rc);
         return;
     }
     a->listing = true;
+    a->watch_asked = watched;
     attempt_ref(a);
 }
 
 /* ---- queueing ---- */
 
+/* A create that was repeated in a later session than it was meant for: what it relied on has gone
+ * with the session. */
+static bool is_stale(const struct contender *c, const struct attempt *a)
+{
+    return (a->shares || c->o.once) && a->session_id != a->wanted_session;
+}
+
 static bool keep_node(struct attempt *a, const struct pawl_reply *reply)
 {
-    a->path = recipe_copy(reply->path);
+    size_t size = strlen(reply->path) + 1;
+
+    if (a->room != NULL && size <= a->room_size) {
+        a->path = memcpy(a->room, reply->path, size);
+        a->room = NULL;
+    } else {
+        a->path = recipe_copy(reply->path);
+    }
     a->name = a->path == NULL ? NULL : strrchr(a->path, '/') + 1;
-    a->czxid = reply->stat.czxid;
+    a->token = a->shares ? a->token : reply->stat.czxid;
     a->session_id = reply->stat.ephemeral_owner;
     return a->path != NULL;
 }
@@ -516,8 +653,13 @@ static void created(const struct pawl_reply *reply, void *attempt)
     struct contender *c = a->owner;
 
     if (reply->err != 0) {
+        if (reply->path != NULL) {
+            keep_node(a, reply); /* it was made, but there is no memory to say more of it */
+        }
         if (c != NULL) {
             fail(c, reply->err);
+        } else if (a->path != NULL) {
+            delete_node(a);
         }
     } else if (!keep_node(a, reply)) {
         pawl_delete_async(a->r->client, PAWL_DELETE(.path = reply->path, .flags = PAWL_GUARANTEED),
@@ -527,7 +669,7 @@ static void created(const struct pawl_reply *reply, void *attempt)
         }
     } else if (c == NULL) {
         delete_node(a);
-    } else if (!session_is_ours(a)) {
+    } else if (!session_is_ours(a) || is_stale(c, a)) {
         requeue(c);
     } else {
         if (c->o.revocable) {
@@ -540,22 +682,52 @@ static void created(const struct pawl_reply *reply, void *attempt)
     attempt_unref(a);
 }
 
+static char *own_path(const struct contender *c, const char *place)
+{
+    size_t marker = strlen(c->o.marker), len = place == NULL ? 0 : strlen(place);
+    char *name = malloc(marker + len + 1), *path = NULL;
+
+    if (name != NULL) {
+        memcpy(name, c->o.marker, marker + 1);
+        if (place != NULL) {
+            memcpy(name + marker, place, len + 1);
+        }
+        path = recipe_join(c->o.base, name);
+    }
+    free(name);
+    return path;
+}
+
 static int queue(struct contender *c)
 {
+    bool may_share = c->o.rule != NULL && c->o.rule->place != NULL;
+    int64_t token = 0;
+    const char *place = may_share ? c->o.rule->place(c, &token) : NULL;
     struct attempt *a = calloc(1, sizeof(*a));
-    char *path = recipe_join(c->o.base, c->o.marker);
+    char *path = own_path(c, place);
+    size_t room_size = path == NULL ? 0 : strlen(path) + PROTECTION_BYTES;
+    char *room = malloc(room_size + 1);
     int rc = PAWL_ERR_NO_MEMORY;
 
-    if (a != NULL && path != NULL) {
-        *a = (struct attempt){.r = c->r, .owner = c, .refs = 2};
-        rc = pawl_create_async(c->r->client,
-                               PAWL_CREATE(.path = path, .data = c->o.data,
-                                           .mode = PAWL_EPHEMERAL_SEQUENTIAL,
-                                           .flags = PAWL_PROTECTED | PAWL_CONTAINER_PARENTS),
-                               created, a);
+    if (a != NULL && path != NULL && room != NULL) {
+        *a = (struct attempt){.r = c->r,
+                              .owner = c,
+                              .refs = 2,
+                              .room = room,
+                              .room_size = room_size,
+                              .wanted_session = c->r->e->core->session_id,
+                              .shares = place != NULL,
+                              .token = token};
+        rc = pawl_create_async(
+            c->r->client,
+            PAWL_CREATE(.path = path, .data = c->o.data,
+                        .mode = place != NULL ? PAWL_EPHEMERAL : PAWL_EPHEMERAL_SEQUENTIAL,
+                        .flags = PAWL_PROTECTED | PAWL_CONTAINER_PARENTS),
+            created, a);
     }
     free(path);
     if (rc != 0) {
+        free(room);
         free(a);
         return rc;
     }
@@ -569,8 +741,7 @@ static int queue(struct contender *c)
     return 0;
 }
 
-/* The session is new or our node was taken away: a new place, at the end. */
-static void requeue(struct contender *c)
+static void queue_anew(struct contender *c)
 {
     int rc;
 
@@ -578,6 +749,16 @@ static void requeue(struct contender *c)
     rc = queue(c);
     if (rc != 0) {
         fail(c, rc);
+    }
+}
+
+/* The session is new or our node was taken away: a new place, at the end. */
+static void requeue(struct contender *c)
+{
+    if (c->o.once) {
+        fail(c, PAWL_ERR_LOST);
+    } else {
+        queue_anew(c);
     }
 }
 
@@ -602,7 +783,9 @@ static void state_changed(enum pawl_state state, void *contender)
     struct contender *c = contender;
     bool one_session = c->r->e->core->options.one_session;
 
-    if (state == PAWL_STATE_LOST && one_session) {
+    if (state == PAWL_STATE_CLOSED) {
+        fail(c, PAWL_ERR_CLOSING); /* who waits has no call under way that would tell him */
+    } else if (state == PAWL_STATE_LOST && one_session) {
         fail(c, PAWL_ERR_SESSION_EXPIRED);
     } else if (state == PAWL_STATE_LOST && c->attempt != NULL && c->attempt->path != NULL) {
         requeue(c); /* a create that is on its way finds its own way into the new session */
@@ -630,7 +813,7 @@ static void probed(const struct pawl_reply *reply, void *attempt)
         is_free = c->o.rule != NULL ? c->o.rule->is_free(c, &reply->children)
                                     : reply->children.n < (size_t)c->o.permits;
         if (is_free) {
-            requeue(c);
+            queue_anew(c);
         } else {
             fail(c, PAWL_ERR_OPERATION_TIMEOUT);
         }
@@ -715,4 +898,11 @@ void contender_release(struct contender *c, void (*done)(void *arg, int err), vo
         delete_node(a);
     }
     attempt_unref(a);
+}
+
+void contender_poke(struct contender *c)
+{
+    if (c->state == CONTENDER_WAITING && !c->attempt->listing) {
+        ask_list(c->attempt);
+    }
 }

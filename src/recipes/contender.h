@@ -43,6 +43,11 @@ struct contender_rule {
     /* Whether one who came now would hold, as far as a try can tell; NULL: it is not asked. */
     bool (*is_free)(const struct contender *c, const struct pawl_strings *names);
     const char *(*order_key)(const struct contender *c, const char *name);
+    /* What stands behind the marker if our node is to share the place, and the token, of another
+     * node of ours, and then is not sequential; NULL: an own place, at the end. */
+    const char *(*place)(struct contender *c, int64_t *token);
+    /* Whether that other node is there: without it the place is not ours, and is left. */
+    bool (*place_is_ours)(struct contender *c, const struct pawl_strings *names);
 };
 
 struct contender_options {
@@ -51,6 +56,8 @@ struct contender_options {
     const char *also;   /* a second marker of the same length with a place in the order, or NULL */
     struct pawl_bytes data; /* borrowed, like the others */
     bool revocable;         /* our node is watched from the beginning */
+    bool watch_list;        /* who waits watches the whole list, not one ahead */
+    bool once;              /* a place that is lost is not taken again: `settled` says LOST */
     int permits;
     int delay_ms;
     int watch_own_after_ms; /* when it is held so long its node is watched */
@@ -85,9 +92,15 @@ void contender_stop(struct contender *c);
  * our node is gone, or why it cannot any more. */
 void contender_release(struct contender *c, void (*done)(void *arg, int err), void *arg);
 
+/* What the rule decides by has changed: who waits looks again. */
+void contender_poke(struct contender *c);
+
 /* Whether `a` comes before `b` in the queue: by the number behind the marker, which wraps from
  * 2147483647 to negative, and by text where there is none. */
 bool contender_before(const struct contender *c, const char *a, const char *b);
+
+/* In the order of the queue, stable; `spare` is as long as `names`. */
+void contender_sort(const struct contender *c, const char **names, const char **spare, size_t n);
 
 /* What is behind the last `marker` (or `also`) in `name`, or the whole name. */
 const char *contender_key(const char *name, const char *marker, const char *also);

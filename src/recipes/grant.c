@@ -18,21 +18,37 @@ static const uint8_t may_follow[] = {
 
 static void tell(void *grant);
 
+static bool is_lit(const struct pawl_grant *g)
+{
+    return g->stop || g->state == PAWL_GRANT_IN_DOUBT || g->state == PAWL_GRANT_LOST;
+}
+
+static void post(struct pawl_grant *g)
+{
+    if (g->fn != NULL && !g->note.posted) {
+        recipe_ref(g->r);
+        g->n_notes++;
+        note_post(g->r->e, &g->note);
+    }
+}
+
 static void move(struct pawl_grant *g, enum pawl_grant_state next)
 {
-    bool was_lit = g->state == PAWL_GRANT_IN_DOUBT || g->state == PAWL_GRANT_LOST;
-    bool lit = next == PAWL_GRANT_IN_DOUBT || next == PAWL_GRANT_LOST;
+    bool was_lit = is_lit(g);
 
     ASSERT((may_follow[g->state] & 1 << next) != 0);
     g->state = next;
-    if (lit != was_lit) {
-        beacon_set(g->fd, lit);
+    g->stop = g->stop && next != PAWL_GRANT_NONE;
+    if (is_lit(g) != was_lit) {
+        beacon_set(g->fd, !was_lit);
     }
     if (next == PAWL_GRANT_NONE || (next == PAWL_GRANT_CERTAIN && !was_lit)) {
         g->told = next; /* who acquires or releases knows */
-    } else if (g->fn != NULL && !g->note.posted) {
-        recipe_ref(g->r);
-        note_post(g->r->e, &g->note);
+    } else {
+        post(g);
+    }
+    if (g->changed != NULL) {
+        g->changed(g);
     }
 }
 
@@ -50,6 +66,7 @@ static void tell(void *grant)
         g->fn(g, state, g->arg);
         recipe_called(r);
     }
+    g->n_notes--;
     recipe_note_end(r);
 }
 
@@ -64,17 +81,23 @@ static void overdue(void *grant)
     }
 }
 
-static void link_lost(struct pawl_grant *g)
+/* Without a link. */
+static int64_t doubt_at_ms(const struct pawl_grant *g)
 {
     int64_t now = recipe_now_ms();
 
+    return g->doubt == PAWL_DOUBT_STOP ? now : now + core_certain_ms(g->r->e->core, now);
+}
+
+static void link_lost(struct pawl_grant *g)
+{
     if (g->state != PAWL_GRANT_CERTAIN) {
         return;
     }
     if (g->doubt == PAWL_DOUBT_STOP) {
         move(g, PAWL_GRANT_IN_DOUBT);
     } else {
-        timer_set(g->r->e, &g->deadline, now + core_certain_ms(g->r->e->core, now));
+        timer_set(g->r->e, &g->deadline, doubt_at_ms(g));
     }
 }
 
@@ -132,6 +155,15 @@ void grant_init(struct pawl_grant *g, struct recipe *r, enum pawl_doubt doubt, p
     timer_init(&g->deadline, overdue, g);
 }
 
+void grant_listen(struct pawl_grant *g, pawl_grant_fn fn, void *arg)
+{
+    g->fn = fn;
+    g->arg = arg;
+    if (g->state != g->told) {
+        post(g);
+    }
+}
+
 void grant_fini(struct pawl_grant *g)
 {
     observe(g, false);
@@ -139,7 +171,8 @@ void grant_fini(struct pawl_grant *g)
     free(g->path);
 }
 
-/* The link may have gone between the server's answer and this step. */
+/* The link may have gone between the server's answer and this step. That is told in a step of its
+ * own, behind the news that it was granted. */
 void grant_give(struct pawl_grant *g, char *path, int64_t czxid, int64_t session_id)
 {
     enum pawl_state state = g->r->e->core->state;
@@ -151,7 +184,7 @@ void grant_give(struct pawl_grant *g, char *path, int64_t czxid, int64_t session
     move(g, PAWL_GRANT_CERTAIN);
     observe(g, true);
     if (state != PAWL_STATE_CONNECTED && state != PAWL_STATE_RECONNECTED) {
-        link_lost(g);
+        timer_set(g->r->e, &g->deadline, doubt_at_ms(g));
     }
 }
 
@@ -175,6 +208,14 @@ void grant_take_back(struct pawl_grant *g)
     }
     free(g->path);
     g->path = NULL;
+}
+
+void grant_ask_stop(struct pawl_grant *g)
+{
+    if (g->state != PAWL_GRANT_NONE && !g->stop) {
+        g->stop = true;
+        beacon_set(g->fd, true);
+    }
 }
 
 /* ---- questions ---- */
@@ -280,7 +321,9 @@ int pawl_grant_fd(struct pawl_grant *g)
     }
     if (g->fd < 0) {
         g->fd = beacon_open();
-        beacon_set(g->fd, g->state == PAWL_GRANT_IN_DOUBT || g->state == PAWL_GRANT_LOST);
+        if (is_lit(g)) {
+            beacon_set(g->fd, true);
+        }
     }
     rc = g->fd;
     recipe_looked(g->r);

@@ -10,25 +10,12 @@
 
 enum { WATCH_OWN_AFTER_MS = 50, IDENTITY_BYTES = 256 };
 
-/* One call of acquire or release that waits: a blocked caller's, on his stack, or a callback's. */
-struct acquire {
-    struct list link; /* in holder.acquires */
-    struct holder *holder;
-    struct timer timer;
-    int err;
-    struct waiter *waiter; /* NULL: tell `done` */
-    struct note note;
-    struct pawl_lock *lock;
-    pawl_lock_fn done;
-    void *arg;
-};
-
 /* ---- holders ---- */
 
 static void settled(struct contender *c, int err);
 static void revoked(struct contender *c);
 
-static struct holder *new_holder(struct pawl_lock *l)
+static struct holder *new_holder(struct pawl_lock *l, pthread_t thread)
 {
     struct holder *h = calloc(1, sizeof(*h));
 
@@ -36,7 +23,7 @@ static struct holder *new_holder(struct pawl_lock *l)
         return NULL;
     }
     h->lock = l;
-    h->thread = pthread_self();
+    h->thread = thread;
     list_init(&h->acquires);
     contender_init(&h->contender, &l->r, &l->contender);
     h->contender.settled = settled;
@@ -55,14 +42,14 @@ static void free_holder(struct holder *h)
     free(h);
 }
 
-static struct holder *find_holder(const struct pawl_lock *l)
+struct holder *lock_holder(const struct pawl_lock *l, pthread_t thread)
 {
     struct list *item;
 
     list_for_each (item, &l->holders) {
         struct holder *h = container_of(item, struct holder, link);
 
-        if (l->o.owner == PAWL_OWNER_HANDLE || pthread_equal(h->thread, pthread_self()) != 0) {
+        if (l->o.owner == PAWL_OWNER_HANDLE || pthread_equal(h->thread, thread) != 0) {
             return h;
         }
     }
@@ -70,11 +57,12 @@ static struct holder *find_holder(const struct pawl_lock *l)
 }
 
 /* A thread's holder goes with its last level; the handle's stays, since its grant does. A note
- * about the grant that is still queued keeps it, too: the next release or free will find it. */
+ * about the grant that is still to end keeps it, too: the next release or free will find it. */
 static void drop_if_unused(struct holder *h)
 {
     if (h->lock->o.owner == PAWL_OWNER_THREAD && h->depth == 0 && list_empty(&h->acquires) &&
-        h->contender.state == CONTENDER_IDLE && !h->contender.grant.note.posted) {
+        h->contender.state == CONTENDER_IDLE && h->n_ending == 0 &&
+        h->contender.grant.n_notes == 0) {
         free_holder(h);
     }
 }
@@ -98,15 +86,20 @@ static void run_done(void *acquire)
     recipe_note_end(&l->r);
 }
 
+void lock_acquire_init(struct acquire *a, struct pawl_lock *l)
+{
+    *a = (struct acquire){.lock = l};
+    list_init(&a->link);
+}
+
 static struct acquire *new_acquire(struct pawl_lock *l, pawl_lock_fn done, void *arg)
 {
     struct acquire *a = calloc(1, sizeof(*a));
 
     if (a != NULL) {
-        a->lock = l;
+        lock_acquire_init(a, l);
         a->done = done;
         a->arg = arg;
-        list_init(&a->link);
         note_init(&a->note, run_done, a);
     }
     return a;
@@ -117,6 +110,8 @@ static void tell_done(struct acquire *a, int err)
     a->err = err;
     if (a->waiter != NULL) {
         waiter_finish(a->lock->r.e, a->waiter);
+    } else if (a->step != NULL) {
+        a->step(a, err);
     } else if (a->done == NULL) {
         free(a);
     } else {
@@ -136,7 +131,9 @@ static void end_acquire(struct acquire *a, int err)
     if (err == 0) {
         h->depth++;
     }
+    h->n_ending++;
     tell_done(a, err);
+    h->n_ending--;
 }
 
 static void end_all(struct holder *h, int err)
@@ -146,10 +143,40 @@ static void end_all(struct holder *h, int err)
     }
 }
 
+/* A try has failed; others may have come meanwhile who want to wait. */
+static int end_tries(struct holder *h)
+{
+    struct list tries, *item, *next;
+
+    list_init(&tries);
+    for (item = h->acquires.next; item != &h->acquires; item = next) {
+        next = item->next;
+        if (container_of(item, struct acquire, link)->is_try) {
+            list_remove(item);
+            list_push_back(&tries, item);
+        }
+    }
+    h->n_ending++;
+    while (!list_empty(&tries)) {
+        end_acquire(container_of(tries.next, struct acquire, link), PAWL_ERR_OPERATION_TIMEOUT);
+    }
+    h->n_ending--;
+    return list_empty(&h->acquires) || h->contender.state != CONTENDER_IDLE
+               ? 0
+               : contender_start(&h->contender, false);
+}
+
 static void settled(struct contender *c, int err)
 {
     struct holder *h = container_of(c, struct holder, contender);
 
+    if (err == PAWL_ERR_OPERATION_TIMEOUT) {
+        err = end_tries(h);
+        if (err == 0) {
+            drop_if_unused(h);
+            return;
+        }
+    }
     end_all(h, err);
     drop_if_unused(h);
 }
@@ -163,37 +190,54 @@ static void stop_if_unwanted(struct holder *h)
     }
 }
 
-static void too_late(void *acquire)
+void lock_stop(struct acquire *a, int err)
 {
-    struct acquire *a = acquire;
     struct holder *h = a->holder;
 
-    end_acquire(a, PAWL_ERR_OPERATION_TIMEOUT);
+    end_acquire(a, err);
     stop_if_unwanted(h);
 }
 
-/* 0: `a` waits, or has ended if `*ended`. */
-static int start(struct pawl_lock *l, struct acquire *a, int timeout_ms)
+static void too_late(void *acquire)
 {
-    struct holder *h = find_holder(l);
-    int rc = 0;
+    lock_stop(acquire, PAWL_ERR_OPERATION_TIMEOUT);
+}
 
-    h = h != NULL ? h : new_holder(l);
+static int enter_queue(struct holder *h, int timeout_ms)
+{
+    struct pawl_lock *l = h->lock;
+    int rc = l->admit == NULL ? 0 : l->admit(h);
+
+    if (rc == 0 && h->contender.state == CONTENDER_IDLE) {
+        rc = contender_start(&h->contender, timeout_ms == 0);
+    } else if (rc == 0 && timeout_ms == 0) {
+        rc = PAWL_ERR_OPERATION_TIMEOUT; /* another acquire of this handle waits in the queue */
+    }
+    return rc;
+}
+
+int lock_start(struct pawl_lock *l, pthread_t thread, struct acquire *a, int timeout_ms)
+{
+    struct holder *h = lock_holder(l, thread);
+    int rc;
+
+    if (l->r.freed) {
+        return PAWL_ERR_CANCELLED;
+    }
+    h = h != NULL ? h : new_holder(l, thread);
     if (h == NULL) {
         return PAWL_ERR_NO_MEMORY;
     }
     a->holder = h;
+    a->is_try = timeout_ms == 0;
     timer_init(&a->timer, too_late, a);
     list_push_back(&h->acquires, &a->link);
     if (h->depth > 0) {
         end_acquire(a, h->contender.grant.state == PAWL_GRANT_LOST ? PAWL_ERR_LOST : 0);
+        drop_if_unused(h);
         return 0;
     }
-    if (h->contender.state == CONTENDER_IDLE) {
-        rc = contender_start(&h->contender, timeout_ms == 0);
-    } else if (timeout_ms == 0) {
-        rc = PAWL_ERR_OPERATION_TIMEOUT; /* another acquire of this handle waits in the queue */
-    }
+    rc = enter_queue(h, timeout_ms);
     if (rc != 0) {
         list_remove(&a->link);
         drop_if_unused(h);
@@ -221,7 +265,7 @@ int pawl_lock_acquire(struct pawl_lock *l, int timeout_ms)
     waiter_init(&w);
     a.waiter = &w;
     list_init(&a.link);
-    rc = start(l, &a, timeout_ms);
+    rc = lock_start(l, pthread_self(), &a, timeout_ms);
     if (rc == 0) {
         recipe_wait(&l->r, &w, -1); /* its own timer ends it */
         rc = a.err;
@@ -244,7 +288,7 @@ int pawl_lock_acquire_async(struct pawl_lock *l, int timeout_ms, pawl_lock_fn do
         rc = done == NULL || l->o.owner == PAWL_OWNER_THREAD ? PAWL_ERR_BAD_ARGUMENTS
                                                              : PAWL_ERR_NO_MEMORY;
     } else {
-        rc = start(l, a, timeout_ms);
+        rc = lock_start(l, pthread_self(), a, timeout_ms);
         if (rc == PAWL_ERR_OPERATION_TIMEOUT) { /* an outcome like others, told like others */
             tell_done(a, rc);
             rc = 0;
@@ -290,10 +334,9 @@ static void released(void *acquire, int err)
     tell_done(a, err);
 }
 
-/* One level. `a` is told when the last one is confirmed; *ended: nothing is left to wait for. */
-static int release(struct pawl_lock *l, struct acquire *a, bool *ended)
+int lock_release(struct pawl_lock *l, pthread_t thread, struct acquire *a, bool *ended)
 {
-    struct holder *h = find_holder(l);
+    struct holder *h = lock_holder(l, thread);
     bool lost;
 
     *ended = true;
@@ -303,7 +346,7 @@ static int release(struct pawl_lock *l, struct acquire *a, bool *ended)
     lost = h->contender.grant.state == PAWL_GRANT_LOST;
     if (--h->depth == 0) {
         *ended = lost;
-        contender_release(&h->contender, lost ? NULL : released, a);
+        contender_release(&h->contender, lost || a == NULL ? NULL : released, a);
         drop_if_unused(h);
     }
     return lost ? PAWL_ERR_LOST : 0;
@@ -329,7 +372,7 @@ int pawl_lock_release(struct pawl_lock *l)
     }
     waiter_init(&w);
     a->waiter = &w;
-    rc = release(l, a, &ended);
+    rc = lock_release(l, pthread_self(), a, &ended);
     if (!ended && recipe_wait(&l->r, &w, l->r.timeout_ms) != 0) {
         a->lock = NULL;
         rc = PAWL_ERR_OPERATION_TIMEOUT;
@@ -352,7 +395,7 @@ int pawl_lock_release_async(struct pawl_lock *l, pawl_lock_fn done, void *arg)
         return rc;
     }
     a = new_acquire(l, done, arg);
-    rc = a == NULL ? PAWL_ERR_NO_MEMORY : release(l, a, &ended);
+    rc = a == NULL ? PAWL_ERR_NO_MEMORY : lock_release(l, pthread_self(), a, &ended);
     if (a != NULL && rc == PAWL_ERR_NOT_HELD) {
         free(a);
     } else if (a != NULL && ended) {
@@ -485,7 +528,7 @@ int lock_new(struct pawl_client *c, const char *path, const struct pawl_lock_opt
     list_init(&l->holders);
     note_init(&l->revoke_note, tell_revoked, l);
     rc = fill(l, path);
-    if (rc == 0 && l->o.owner == PAWL_OWNER_HANDLE && new_holder(l) == NULL) {
+    if (rc == 0 && l->o.owner == PAWL_OWNER_HANDLE && new_holder(l, pthread_self()) == NULL) {
         rc = PAWL_ERR_NO_MEMORY;
     }
     if (rc != 0) {
@@ -494,6 +537,17 @@ int lock_new(struct pawl_client *c, const char *path, const struct pawl_lock_opt
     }
     *out = l;
     return 0;
+}
+
+void lock_set_rule(struct pawl_lock *l, const char *also, const struct contender_rule *rule)
+{
+    struct list *item;
+
+    l->contender.also = also;
+    l->contender.rule = rule;
+    list_for_each (item, &l->holders) {
+        container_of(item, struct holder, link)->contender.o = l->contender;
+    }
 }
 
 int pawl_lock_new(struct pawl_client *c, const char *path, const struct pawl_lock_options *options,
@@ -519,9 +573,16 @@ static void shut(struct recipe *r)
     }
 }
 
-void pawl_lock_free(struct pawl_lock *l)
+void lock_free(struct pawl_lock *l)
 {
     recipe_free(l == NULL ? NULL : &l->r, shut);
+}
+
+void pawl_lock_free(struct pawl_lock *l)
+{
+    if (l != NULL && l->owner == NULL) {
+        lock_free(l);
+    }
 }
 
 /* ---- questions ---- */
@@ -533,7 +594,7 @@ struct pawl_grant *pawl_lock_grant(const struct pawl_lock *l)
     if (l == NULL || recipe_look(&l->r) != 0) {
         return NULL;
     }
-    h = find_holder(l);
+    h = lock_holder(l, pthread_self());
     recipe_looked(&l->r);
     return h == NULL ? NULL : &h->contender.grant;
 }
@@ -556,7 +617,7 @@ int pawl_lock_depth(const struct pawl_lock *l)
     if (l == NULL || recipe_look(&l->r) != 0) {
         return 0;
     }
-    h = find_holder(l);
+    h = lock_holder(l, pthread_self());
     depth = h == NULL ? 0 : h->depth;
     recipe_looked(&l->r);
     return depth;

@@ -6,6 +6,22 @@
 #include "pawl/lock.h"
 #include "recipes/contender.h"
 
+/* One call of acquire or release that waits: a blocked caller's, on his stack, a callback's, or
+ * that of a recipe made of locks. */
+struct acquire {
+    struct list link; /* in holder.acquires */
+    struct holder *holder;
+    struct timer timer;
+    bool is_try;
+    int err;
+    struct waiter *waiter; /* NULL: tell `done`, or `step` */
+    struct note note;
+    struct pawl_lock *lock;
+    pawl_lock_fn done;
+    void *arg;
+    void (*step)(struct acquire *a, int err); /* a step; it may do to the lock what it likes */
+};
+
 /* One who holds, or wants to. The handle is one, or each of its threads is. */
 struct holder {
     struct list link; /* in pawl_lock.holders */
@@ -13,6 +29,7 @@ struct holder {
     pthread_t thread;
     struct contender contender;
     int depth;
+    int n_ending;         /* acquires that are just being told: so long it must not go */
     struct list acquires; /* struct acquire: that wait */
 };
 
@@ -24,11 +41,29 @@ struct pawl_lock {
     char *base, *marker, *data;
     struct list holders;
     struct note revoke_note;
-    void *owner; /* of a lock that is part of another recipe */
+    void *owner; /* of a lock that is part of another recipe, which frees it */
+    /* Asked before one queues; an error: he may not. NULL: all may. */
+    int (*admit)(struct holder *h);
 };
 
-/* For recipes that are made of locks: `contender` may be changed before the first acquire. */
+/* For recipes that are made of locks. */
 int lock_new(struct pawl_client *c, const char *path, const struct pawl_lock_options *options,
              struct pawl_lock **out);
+void lock_free(struct pawl_lock *l); /* whoever owns it */
+
+/* Before the first acquire: a second marker in the same queue, and who holds. */
+void lock_set_rule(struct pawl_lock *l, const char *also, const struct contender_rule *rule);
+
+/* Steps. With 0 from lock_start() `a` waits, or has ended already: a->step was or will be told. */
+void lock_acquire_init(struct acquire *a, struct pawl_lock *l);
+int lock_start(struct pawl_lock *l, pthread_t thread, struct acquire *a, int timeout_ms);
+void lock_stop(struct acquire *a, int err); /* ends one that waits */
+
+/* One level of what `thread` holds. NOT_HELD: nothing was done. Unless `*ended`, `a` (NULL: nobody
+ * asks) is told when the server has confirmed it. */
+int lock_release(struct pawl_lock *l, pthread_t thread, struct acquire *a, bool *ended);
+
+/* Who holds or queues as `thread`, or NULL. */
+struct holder *lock_holder(const struct pawl_lock *l, pthread_t thread);
 
 #endif

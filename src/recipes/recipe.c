@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/assert.h"
 
@@ -113,6 +114,14 @@ void recipe_note_end(struct recipe *r)
     pthread_mutex_unlock(&e->lock);
 }
 
+void recipe_post(struct recipe *r, struct note *n)
+{
+    if (!n->posted && !r->e->stop) {
+        recipe_ref(r);
+        note_post(r->e, n);
+    }
+}
+
 int recipe_wait(struct recipe *r, struct waiter *w, int64_t timeout_ms)
 {
     int64_t deadline = timeout_ms < 0 ? 0 : recipe_now_ms() + timeout_ms;
@@ -126,6 +135,14 @@ int recipe_wait(struct recipe *r, struct waiter *w, int64_t timeout_ms)
 int64_t recipe_now_ms(void)
 {
     return engine_now_ms();
+}
+
+int64_t recipe_wall_ms(void)
+{
+    struct timespec t;
+
+    timespec_get(&t, TIME_UTC);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 char *recipe_join(const char *parent, const char *name)

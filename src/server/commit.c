@@ -242,4 +242,5 @@ void server_commit(struct server *s, struct proposal *p)
         digest_log_append(&s->digests, p->zxid, tree_digest(s->tree));
     }
     proposal_free(p);
+    pipeline_applied(s);
 }

@@ -2,9 +2,11 @@
 #include "server/pipeline.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/assert.h"
 #include "base/logging.h"
+#include "base/memory.h"
 #include "pawl/error.h"
 #include "server/four_letter.h"
 #include "server/handshake.h"
@@ -14,7 +16,7 @@
 /* c->parked is a queue of what waits on a connection, oldest first:
  *
  *   int length | bytes | long when     a request frame, to be executed when it is at the head
- *   int -1                             a write in flight
+ *   int -1                             a write in flight, or what a sync waits for
  *   int -2 | int xid                   a request that is refused when it is at the head
  *
  * It is empty, or its head is a write in flight. A connection that closes looks at it no more. */
@@ -172,6 +174,56 @@ void pipeline_write_done(struct server *s, struct connection *c)
     pipeline_resume(s, c); /* with nothing of its own in flight it need not wait for others */
 }
 
+/* ---- sync ---- */
+
+/* Answered when all is applied that was in flight when it came, also of others: a client whose link
+ * broke asks on the next one whether the write that it sent on the first was executed. */
+struct sync {
+    struct list link; /* in server.syncs */
+    struct connection *connection;
+    int64_t zxid;
+};
+
+static void handle_sync(struct server *s, struct connection *c, struct bytes frame)
+{
+    struct sync *y = must_alloc(sizeof(*y));
+
+    *y = (struct sync){.connection = c, .zxid = s->proposed_zxid};
+    list_push_back(&s->syncs, &y->link);
+    park_mark(c);
+    park_frame(s, c, frame);
+}
+
+void pipeline_applied(struct server *s)
+{
+    while (!list_empty(&s->syncs)) {
+        struct sync *y = container_of(s->syncs.next, struct sync, link);
+        struct connection *c = y->connection;
+
+        if (y->zxid > s->applied_zxid) {
+            return;
+        }
+        list_remove(&y->link);
+        free(y);
+        pipeline_write_done(s, c);
+    }
+}
+
+void pipeline_forget(struct server *s, const struct connection *c)
+{
+    struct list *item, *next;
+
+    for (item = s->syncs.next; item != &s->syncs; item = next) {
+        struct sync *y = container_of(item, struct sync, link);
+
+        next = item->next;
+        if (y->connection == c) {
+            list_remove(item);
+            free(y);
+        }
+    }
+}
+
 /* ---- requests ---- */
 
 /* auth and sasl are the connection's business: answered at once, whatever else is waiting. */
@@ -275,6 +327,8 @@ static bool handle_request(struct server *s, struct connection *c, struct bytes 
     }
     if (op != NULL && op->kind == OP_KIND_WRITE) {
         handle_write(s, c, xid, op, frame, r);
+    } else if (type == OP_SYNC && !list_empty(&s->in_flight)) {
+        handle_sync(s, c, frame);
     } else if (nothing_waits(c)) {
         execute_now(s, c, frame);
     } else {

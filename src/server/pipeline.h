@@ -14,6 +14,12 @@ void pipeline_resume(struct server *s, struct connection *c);
 /* The oldest write in flight of `c` has been answered: the reads parked behind it are next. */
 void pipeline_write_done(struct server *s, struct connection *c);
 
+/* A transaction has been applied: who asked for a sync may be next. */
+void pipeline_applied(struct server *s);
+
+/* `c` goes, and what it waits for. */
+void pipeline_forget(struct server *s, const struct connection *c);
+
 /* The session is ready: requests may follow. */
 void pipeline_session_ready(struct server *s, struct connection *c);
 

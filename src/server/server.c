@@ -67,6 +67,7 @@ struct server *server_new(const struct server_options *options, struct server_ho
     list_init(&s->connections);
     list_init(&s->touched);
     list_init(&s->paused);
+    list_init(&s->syncs);
     list_init(&s->in_flight);
     strbuf_init(&s->payload, STRBUF_NO_LIMIT);
     strbuf_init(&s->repaired, STRBUF_NO_LIMIT);
@@ -210,6 +211,7 @@ void server_disconnect(struct server *s, struct connection *c)
     s->n_outstanding -= c->n_parked;
     s->large_bytes -= c->large_bytes;
     list_remove(&c->paused_link);
+    pipeline_forget(s, c);
     watch_remove_all(&s->watches, c);
     auth_fini(c);
     list_remove(&c->touched);

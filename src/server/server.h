@@ -82,6 +82,7 @@ struct server {
     int64_t n_outstanding; /* writes in flight and reads parked behind them */
     int64_t large_bytes;
     struct list paused; /* connections whose input waits */
+    struct list syncs;  /* requests that wait for what is in flight, see pipeline.c; by zxid */
 
     int64_t applied_zxid;
     int64_t proposed_zxid;

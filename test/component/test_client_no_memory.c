@@ -6,8 +6,11 @@
  * (the build with sanitizers looks), and the handle works afterwards. The server is another
  * process, so that memory fails the client only. */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "lib/client_fixture.h"
@@ -439,6 +442,58 @@ static void a_session_is_handed_over_without_memory(void **state)
     assert_true(n > 10);
 }
 
+/* ---- no threads, no descriptors ---- */
+
+int __real_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*f)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*f)(void *), void *arg);
+
+static _Atomic int threads_left = INT_MAX;
+
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*f)(void *), void *arg)
+{
+    return atomic_fetch_sub(&threads_left, 1) > 0 ? __real_pthread_create(t, attr, f, arg) : EAGAIN;
+}
+
+static void without_threads_there_is_no_handle(void **state)
+{
+    struct pawl_client_options o = client_fixture_options();
+    struct pawl_client *c;
+
+    (void)state;
+    o.on_state = on_state;
+    for (int n = 0; n < 2; n++) {
+        atomic_store(&threads_left, n);
+        assert_int_equal(pawl_client_open(&o, &c), PAWL_ERR_SYSTEM);
+        atomic_store(&threads_left, INT_MAX);
+    }
+    pawl_client_close(client_fixture_open(&o));
+}
+
+/* The first descriptor that there is none for, the second, and so on. */
+static void without_descriptors_there_is_no_handle(void **state)
+{
+    struct pawl_client_options o = client_fixture_options();
+    struct rlimit usual, few;
+    struct pawl_client *c;
+    int next = dup(0), rc = PAWL_ERR_SYSTEM;
+
+    (void)state;
+    close(next);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    for (int n = 0; rc != PAWL_OK && n < 20; n++) {
+        few = (struct rlimit){(rlim_t)(next + n), usual.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        rc = pawl_client_open(&o, &c);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+        assert_true(n > 0 || rc == PAWL_ERR_SYSTEM);
+        assert_true(rc == PAWL_OK || rc == PAWL_ERR_SYSTEM);
+    }
+    assert_int_equal(pawl_client_wait_connected(c, SOON_MS), PAWL_OK); /* now there are enough */
+    pawl_client_close(c);
+    assert_int_equal(dup(0), next); /* none was lost on the way */
+    close(next);
+}
+
 /* ---- the server's process ---- */
 
 static int serve(int report, int until)
@@ -474,6 +529,8 @@ int main(void)
         cmocka_unit_test(the_same_with_retries),
         cmocka_unit_test(a_handle_may_be_opened_and_closed_without_memory),
         cmocka_unit_test(a_session_is_handed_over_without_memory),
+        cmocka_unit_test(without_threads_there_is_no_handle),
+        cmocka_unit_test(without_descriptors_there_is_no_handle),
     };
     int report[2], until[2];
     pid_t pid;

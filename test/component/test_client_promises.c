@@ -2,7 +2,9 @@
 /* What client.h promises, sentence by sentence, where a reading of the sources found it broken. */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -11,7 +13,7 @@
 #include "lib/client_fixture.h"
 #include "lib/test.h"
 
-enum { SOON_MS = FIXTURE_SOON_S * 1000 };
+enum { SOON_MS = FIXTURE_SOON_S * 1000, STREAM_SESSION_MS = 2000 };
 
 /* ---- small helpers ---- */
 
@@ -19,6 +21,7 @@ struct outcome {
     sem_t done;
     int err;
     enum pawl_outcome outcome;
+    char path[128];
 };
 
 static void keep(const struct pawl_reply *reply, void *arg)
@@ -27,6 +30,7 @@ static void keep(const struct pawl_reply *reply, void *arg)
 
     o->err = reply->err;
     o->outcome = reply->outcome;
+    snprintf(o->path, sizeof(o->path), "%s", reply->path == NULL ? "" : reply->path);
     sem_post(&o->done);
 }
 
@@ -175,6 +179,74 @@ static void a_guaranteed_delete_keeps_its_conditions(void **state)
     behind_proxy_close(&b);
 }
 
+/* The line that tells of a new session is written before anything is sent in it: from here on
+ * answers get lost. */
+struct trap {
+    struct tcp_proxy *proxy;
+    _Atomic bool set;
+};
+
+static void on_line(enum pawl_log_level level, const char *line, void *arg)
+{
+    struct trap *t = arg;
+
+    (void)level;
+    if (strncmp(line, "session 0x", 10) == 0 && strstr(line, " on ") != NULL &&
+        atomic_exchange(&t->set, false)) {
+        tcp_proxy_swallow_replies(t->proxy, true);
+    }
+}
+
+static void until_child(struct pawl_client *c, const char *path, char *name, size_t size)
+{
+    struct pawl_reply *r;
+
+    name[0] = '\0';
+    for (int64_t end = now_ms() + SOON_MS; name[0] == '\0' && now_ms() < end;) {
+        assert_int_equal(pawl_children(c, path, NULL, &r), PAWL_OK);
+        snprintf(name, size, "%s", r->children.n == 0 ? "" : r->children.items[0]);
+        pawl_reply_free(r);
+    }
+}
+
+/* Asked for without a session, made in the one that came: it is ours, and no second one is made. */
+static void a_protected_ephemeral_asked_for_without_a_session_is_found_again(void **state)
+{
+    struct pawl_client_options o = client_fixture_options();
+    struct pawl_client *other = client_fixture_open(NULL);
+    struct behind_proxy b;
+    struct trap trap = {0};
+    struct outcome w;
+    char name[100];
+
+    (void)state;
+    sem_init(&w.done, 0, 0);
+    o.session_timeout_ms = 2000;
+    o.retry = (struct pawl_retry){.kind = PAWL_RETRY_FOREVER, .pause_ms = 20};
+    o.log = on_line;
+    o.log_arg = &trap;
+    o.log_level = PAWL_LOG_INFO;
+    behind_proxy_open(&b, &o);
+    trap.proxy = b.proxy;
+    assert_int_equal(pawl_create(b.c, PAWL_CREATE(.path = "/early"), NULL), PAWL_OK);
+    lose_link(&b);
+    expect_next_state(&b, 2, PAWL_STATE_LOST);
+    pawl_create_async(b.c,
+                      PAWL_CREATE(.path = "/early/n-", .mode = PAWL_EPHEMERAL_SEQUENTIAL,
+                                  .flags = PAWL_PROTECTED),
+                      keep, &w);
+    atomic_store(&trap.set, true);
+    tcp_proxy_accept(b.proxy, true);
+    until_child(other, "/early", name, sizeof(name));
+    tcp_proxy_swallow_replies(b.proxy, false);
+    tcp_proxy_cut(b.proxy);
+    wait_semaphore(&w.done);
+    assert_int_equal(w.err, PAWL_OK);
+    assert_string_equal(w.path + strlen("/early/"), name);
+    behind_proxy_close(&b);
+    pawl_client_close(other);
+}
+
 /* ---- threads ---- */
 
 static int count_threads(void)
@@ -312,9 +384,8 @@ static void several_threads_may_poll(void **state)
     }
     assert_in_range(longest, 0, 2500);
     atomic_store(&p.stop, true);
-    for (int i = 0; i < 3; i++) { /* each leaves after one more callback, or its timeout */
-        pawl_exists_async(p.c, "/", NULL, post, &done);
-        wait_semaphore(&done);
+    for (int i = 0; i < 3; i++) { /* who sleeps leaves after one more, or when its time is up */
+        pawl_exists_async(p.c, "/", NULL, NULL, NULL);
     }
     for (int i = 0; i < 3; i++) {
         pthread_join(threads[i], NULL);
@@ -355,6 +426,128 @@ static void what_is_being_closed_cannot_be_detached(void **state)
     assert_int_equal(s.rc, PAWL_ERR_CLOSING);
     pthread_join(thread, NULL);
     pawl_client_close(l.view);
+}
+
+struct stream {
+    struct pawl_client *c, *other;
+    _Atomic int n_left;
+    sem_t done;
+    int n_seen, rc_blocking;
+    _Atomic int n_suspended, n_wrong;
+};
+
+static void count_suspended(struct pawl_client *c, enum pawl_state state, void *arg)
+{
+    struct stream *s = arg;
+
+    (void)c;
+    atomic_fetch_add(&s->n_suspended, state == PAWL_STATE_SUSPENDED ? 1 : 0);
+}
+
+/* Asks for something, does not return, and sees from elsewhere that it has happened all the same.
+ * Then it goes on for longer than the session would live without its heartbeat. */
+static void last_of_stream(struct stream *s)
+{
+    int64_t long_enough = now_ms() + STREAM_SESSION_MS * 3 / 2;
+    struct pawl_reply *r;
+
+    pawl_set_async(s->c, PAWL_SET(.path = "/stream", .data = text_bytes("x")), NULL, NULL);
+    for (int64_t end = now_ms() + SOON_MS; s->n_seen == 0 && now_ms() < end;) {
+        if (pawl_exists(s->other, "/stream", NULL, &r) == PAWL_OK) {
+            s->n_seen = r->stat.data_length;
+        }
+        pawl_reply_free(r);
+    }
+    while (now_ms() < long_enough) { /* time is what has to pass */
+        usleep(1000);
+    }
+    s->rc_blocking = pawl_exists(s->c, "/stream", NULL, NULL);
+    sem_post(&s->done);
+}
+
+static void streamed(const struct pawl_reply *reply, void *arg)
+{
+    struct stream *s = arg;
+
+    atomic_fetch_add(&s->n_wrong, reply->err != PAWL_OK);
+    if (atomic_fetch_sub(&s->n_left, 1) > 1) {
+        pawl_exists_async(s->c, "/stream", NULL, streamed, s);
+    } else if (atomic_load(&s->n_left) == 0) {
+        last_of_stream(s);
+    }
+}
+
+/* In the middle of a stream of asynchronous calls, when the thread of callbacks does all by itself,
+ * one of them takes long: neither what it has asked for nor anybody else waits for its end. */
+static void a_slow_callback_in_a_stream_holds_nothing_back(void **state)
+{
+    struct pawl_client_options o = client_fixture_options();
+    struct stream s = {.other = client_fixture_open(NULL)};
+
+    (void)state;
+    sem_init(&s.done, 0, 0);
+    o.session_timeout_ms = STREAM_SESSION_MS;
+    o.on_state = count_suspended;
+    o.on_state_arg = &s;
+    s.c = client_fixture_open(&o);
+    assert_int_equal(pawl_create(s.c, PAWL_CREATE(.path = "/stream"), NULL), PAWL_OK);
+    atomic_store(&s.n_left, INT_MAX);
+    for (int i = 0; i < 50; i++) {
+        pawl_exists_async(s.c, "/stream", NULL, streamed, &s);
+    }
+    for (int i = 0; i < 200; i++) { /* blocked callers beside it */
+        assert_int_equal(pawl_exists(s.c, "/stream", NULL, NULL), PAWL_OK);
+    }
+    atomic_store(&s.n_left, 5000); /* now the stream has the link for itself */
+    wait_semaphore(&s.done);
+    pawl_exists_async(s.c, "/stream", NULL, post, &s.done);
+    wait_semaphore(&s.done); /* behind whatever was to be told before */
+    assert_int_equal(s.n_seen, 1);
+    assert_int_equal(s.rc_blocking, PAWL_OK);
+    assert_int_equal(atomic_load(&s.n_suspended), 0);
+    assert_int_equal(atomic_load(&s.n_wrong), 0);
+    pawl_client_close(s.c);
+    pawl_client_close(s.other);
+}
+
+static void cut_in_stream(const struct pawl_reply *reply, void *arg)
+{
+    struct stream *s = arg;
+
+    if (reply->err == PAWL_ERR_CLOSING || atomic_fetch_sub(&s->n_left, 1) <= 0) {
+        sem_post(&s->done);
+        return;
+    }
+    pawl_exists_async(s->c, "/", NULL, cut_in_stream, s);
+}
+
+/* The link goes under the thread that reads it; it comes back, and the stream goes on. */
+static void a_stream_survives_its_link(void **state)
+{
+    struct pawl_client_options o = client_fixture_options();
+    struct behind_proxy b;
+    struct stream s = {0};
+
+    (void)state;
+    sem_init(&s.done, 0, 0);
+    behind_proxy_open(&b, &o);
+    s.c = b.c;
+    atomic_store(&s.n_left, 20000);
+    for (int i = 0; i < 20; i++) {
+        pawl_exists_async(s.c, "/", NULL, cut_in_stream, &s);
+    }
+    for (int i = 0; i < 5; i++) {
+        int before = atomic_load(&s.n_left);
+
+        while (atomic_load(&s.n_left) > before - 100 && atomic_load(&s.n_left) > 0) {
+            sched_yield();
+        }
+        tcp_proxy_cut(b.proxy);
+    }
+    for (int i = 0; i < 20; i++) {
+        wait_semaphore(&s.done);
+    }
+    behind_proxy_close(&b);
 }
 
 /* ---- without threads of the library ---- */
@@ -456,10 +649,13 @@ int main(void)
         cmocka_unit_test(a_pausing_call_ends_at_its_deadline),
         cmocka_unit_test(with_one_session_everything_ends_with_it),
         cmocka_unit_test(a_guaranteed_delete_keeps_its_conditions),
+        cmocka_unit_test(a_protected_ephemeral_asked_for_without_a_session_is_found_again),
         cmocka_unit_test(after_close_no_thread_is_left),
         cmocka_unit_test(close_waits_for_a_callback_that_is_polled),
         cmocka_unit_test(several_threads_may_poll),
         cmocka_unit_test(what_is_being_closed_cannot_be_detached),
+        cmocka_unit_test(a_slow_callback_in_a_stream_holds_nothing_back),
+        cmocka_unit_test(a_stream_survives_its_link),
         cmocka_unit_test(other_threads_may_block_beside_a_foreign_loop),
         cmocka_unit_test(options_must_be_initialised),
     };

@@ -263,6 +263,45 @@ static void seed_quorum_file(const char *path, const char *name)
     vectors_quorum(path, seed_message, NULL);
 }
 
+/* Each JSON object that begins with the name of a service, to the last brace of its line. */
+static void seed_instances(const char *path)
+{
+    static const char start[] = "{\"name\":";
+    struct bytes file = vectors_file(path);
+
+    for (const char *at = strstr((const char *)file.data, start); at != NULL;
+         at = strstr(at + 1, start)) {
+        size_t len = strcspn(at, "\n");
+
+        while (at[len] != '}') {
+            len--;
+        }
+        seed("instance", -1, bytes_of(at, len + 1));
+    }
+    free((void *)(uintptr_t)file.data);
+}
+
+/* Whatever a queue of Curator's has written. */
+static void seed_curator_file(const char *path, const char *name)
+{
+    static const char hex[] = "data=hex:";
+    struct bytes file;
+    uint8_t bytes[256];
+
+    if (strcmp(name, "servicediscovery.txt") == 0) {
+        seed_instances(path);
+    }
+    if (strncmp(name, "distributed", 11) != 0 || strstr(name, "queue") == NULL) {
+        return;
+    }
+    file = vectors_file(path);
+    for (const char *at = strstr((const char *)file.data, hex); at != NULL; at = strstr(at, hex)) {
+        at += sizeof(hex) - 1;
+        seed("queue", -1, bytes_of(bytes, vectors_hex(at, bytes, sizeof(bytes))));
+    }
+    free((void *)(uintptr_t)file.data);
+}
+
 int main(int argc, char **argv)
 {
     char path[4096];
@@ -282,6 +321,8 @@ int main(int argc, char **argv)
     snprintf(path, sizeof(path), "%s/datadir", vectors);
     each_file(path, seed_data_folder);
     each_file(argv[2], seed_config);
+    snprintf(path, sizeof(path), "%s/curator", vectors);
+    each_file(path, seed_curator_file);
     printf("%d seeds in %s\n", n_written, out_folder);
     return 0;
 }

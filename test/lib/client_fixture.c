@@ -8,15 +8,18 @@
 
 #include "lib/test.h"
 
+const char *client_fixture_property;
+
 static struct pawl_server *server;
 static char address[64], root[64];
 static int port;
 
 int client_fixture_start(void **state)
 {
-    static const char *const properties[] = {"tickTime=200", "minSessionTimeout=400",
-                                             "maxSessionTimeout=60000", "maxClientCnxns=0",
-                                             "extendedTypesEnabled=true"};
+    const char *properties[] = {
+        "tickTime=200",         "minSessionTimeout=400",     "maxSessionTimeout=60000",
+        "maxClientCnxns=0",     "extendedTypesEnabled=true", "4lw.commands.whitelist=*",
+        client_fixture_property};
     const char *given = getenv("PAWL_TEST_SERVER");
     struct pawl_server_options o;
     char why[256] = "";
@@ -31,7 +34,7 @@ int client_fixture_start(void **state)
     pawl_server_options_init(&o);
     o.in_memory = 1;
     o.properties = properties;
-    o.n_properties = TEST_COUNT(properties);
+    o.n_properties = TEST_COUNT(properties) - (client_fixture_property == NULL ? 1 : 0);
     if (pawl_server_start(&o, &server, why, sizeof(why)) != PAWL_OK) {
         print_error("no server: %s\n", why);
         return -1;

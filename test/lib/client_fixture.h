@@ -14,6 +14,9 @@
 
 enum { FIXTURE_SOON_S = 20 };
 
+/* One more setting of the server, "key=value"; before the set-up. */
+extern const char *client_fixture_property;
+
 /* Group set-up and tear-down. */
 int client_fixture_start(void **state);
 int client_fixture_stop(void **state);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client_sim.c - client cores against a server core, over a network that misbehaves, by seed.
+/* client_sim.c - client cores against a server, over a network and a disk that misbehave, by seed.
  *
  *   pawl-client-sim [--seed N] [--seeds COUNT] [--verbose]
  *
- * Links are slow, cut, cut in the middle of a frame, or silent; the server is away for a while or
- * answers late; sessions expire. Every client works on a few nodes and holds this against what it
- * is told:
+ * Links are slow, cut, cut in the middle of a frame, or silent; the server is away for a while,
+ * answers late, or crashes and starts again from what its disk has kept; under one of its names it
+ * may be read-only for a while, as a member cut off from its ensemble is; sessions expire. Every
+ * client works on a few nodes and holds this against what it is told:
  *   - every call ends exactly once, and those that were answered end in the order they were made
- *   - within a session the zxid of answers never goes back
+ *   - within a session the zxid of answers never goes back, and no crash loses one of them
  *   - what was NOT_SENT or REFUSED is never seen in the tree; what is seen, somebody wrote
+ *   - a read-only server is left for one that writes, and never taken by who cannot use it
  *   - a one-shot watch fires once, or is told that its session has ended, and nothing after that;
  *     while it has not, no read shows a change that it should have told
  *   - states follow each other as the header says
@@ -19,14 +21,15 @@
 #include <string.h>
 
 #include "client/core.h"
-#include "lib/server_fixture.h"
 #include "pawl/error.h"
+#include "sim_server.h"
 
 enum {
     STEP_MS = 5,
     TROUBLE_MS = 90000,
     QUIET_MS = 60000,
     N_CLIENTS = 3,
+    N_HOSTS = 3,
     N_PATHS = 6,
     MAX_CALLS = 20000,
     MAX_WATCHES = 20000,
@@ -53,6 +56,10 @@ struct sim_link {
     int64_t up_at;     /* being made until then */
     bool refused;
     int64_t full_until; /* the socket takes nothing more till then */
+    size_t host;
+    bool read_only;       /* the server behind it is, and ... */
+    bool greeted, heard;  /* ... has got the handshake, has answered it */
+    struct strbuf frames; /* ... what it has not looked at yet */
     struct connection *server_side;
     struct pipe to_server, to_client;
 };
@@ -87,6 +94,7 @@ struct client {
     int n_watches;
     int n_watches_at_loss; /* those before that have ended with their session */
     enum pawl_state state;
+    bool ever_connected;
     int64_t session_id, last_zxid;
 };
 
@@ -94,11 +102,13 @@ struct world {
     uint64_t seed;
     struct prng random;
     int64_t now_ms;
-    struct server_fixture server;
+    struct sim_server server;
     int64_t down_until, hold_until;
+    int64_t read_only_until[N_HOSTS];
+    int64_t told_zxid; /* the newest that any answer has spoken of */
     bool trouble, verbose;
     struct client clients[N_CLIENTS];
-    int n_lost, n_reconnected, n_events, n_unknown, n_not_sent, n_answered;
+    int n_lost, n_reconnected, n_events, n_unknown, n_not_sent, n_answered, n_read_only;
 };
 
 static _Noreturn void violated(const struct world *w, const char *what, const struct client *c,
@@ -115,6 +125,7 @@ static bool chance(struct world *w, uint64_t one_in)
     return prng_below(&w->random, one_in) == 0;
 }
 
+static const char *const hosts[N_HOSTS] = {"one", "two", "three"};
 static const char *const paths[N_PATHS] = {"/a", "/b", "/c", "/a/x", "/b/y", "/c/z"};
 
 /* ---- pipes ---- */
@@ -180,18 +191,35 @@ static void link_close(struct client *c)
     struct sim_link *l = &c->link;
 
     if (l->server_side != NULL) {
-        server_disconnect(c->world->server.server, l->server_side);
+        sim_server_disconnect(&c->world->server, l->server_side);
     }
     if (l->open) {
         pipe_fini(&l->to_server);
         pipe_fini(&l->to_client);
+        strbuf_fini(&l->frames);
     }
     *l = (struct sim_link){0};
+}
+
+static size_t host_index(const struct core *c, size_t which)
+{
+    size_t i = 0;
+
+    while (strcmp(hosts[i], c->hosts.items[which].name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static bool is_read_only(const struct world *w, size_t host)
+{
+    return w->now_ms < w->read_only_until[host];
 }
 
 static void link_begin(struct world *w, struct client *c)
 {
     link_close(c);
+    c->link.host = host_index(c->core, c->core->host);
     c->link.up_at = w->now_ms + 1 + (int64_t)prng_below(&w->random, 10);
     c->link.refused = w->now_ms < w->down_until || (w->trouble && chance(w, 8));
 }
@@ -211,7 +239,9 @@ static void link_advance(struct world *w, struct client *c)
     l->open = true;
     pipe_init(&l->to_server);
     pipe_init(&l->to_client);
-    l->server_side = fixture_connect(&w->server);
+    strbuf_init(&l->frames, PIPE_BYTES);
+    l->read_only = is_read_only(w, l->host);
+    l->server_side = sim_server_connect(&w->server);
     core_link_up(c->core, w->now_ms);
 }
 
@@ -225,15 +255,23 @@ static void link_cut(struct world *w, struct client *c)
 
 /* ---- what a client is told ---- */
 
-static bool state_may_follow(enum pawl_state from, enum pawl_state to)
+static bool state_may_follow(const struct client *c, enum pawl_state to)
 {
+    enum pawl_state from = c->state;
+
     switch (to) {
     case PAWL_STATE_CONNECTED:
-        return from == PAWL_STATE_CONNECTING || from == PAWL_STATE_LOST;
+        return !c->ever_connected && (from == PAWL_STATE_CONNECTING || from == PAWL_STATE_LOST ||
+                                      from == PAWL_STATE_SUSPENDED);
     case PAWL_STATE_SUSPENDED:
-        return from == PAWL_STATE_CONNECTED || from == PAWL_STATE_RECONNECTED;
+        return from == PAWL_STATE_CONNECTED || from == PAWL_STATE_RECONNECTED ||
+               from == PAWL_STATE_READ_ONLY;
     case PAWL_STATE_RECONNECTED:
-        return from == PAWL_STATE_SUSPENDED || from == PAWL_STATE_LOST;
+        return c->ever_connected && (from == PAWL_STATE_SUSPENDED || from == PAWL_STATE_LOST);
+    case PAWL_STATE_READ_ONLY:
+        return c->core->options.read_only && c->link.read_only &&
+               (from == PAWL_STATE_CONNECTING || from == PAWL_STATE_SUSPENDED ||
+                from == PAWL_STATE_LOST);
     case PAWL_STATE_LOST:
         return from == PAWL_STATE_SUSPENDED;
     case PAWL_STATE_CLOSED:
@@ -247,7 +285,7 @@ static void told_state(struct client *c, enum pawl_state state)
 {
     struct world *w = c->world;
 
-    if (!state_may_follow(c->state, state)) {
+    if (!state_may_follow(c, state)) {
         violated(w, "a state that may not follow", c, (long)c->state * 10 + (long)state);
     }
     for (int i = 0; c->state == PAWL_STATE_LOST && i < c->n_watches_at_loss; i++) {
@@ -257,6 +295,8 @@ static void told_state(struct client *c, enum pawl_state state)
     }
     c->n_watches_at_loss = c->n_watches;
     c->state = state;
+    c->ever_connected = c->ever_connected || state == PAWL_STATE_CONNECTED;
+    w->n_read_only += state == PAWL_STATE_READ_ONLY;
     w->n_lost += state == PAWL_STATE_LOST;
     w->n_reconnected += state == PAWL_STATE_RECONNECTED;
     if (w->verbose) {
@@ -359,6 +399,7 @@ static void check_answer(struct client *c, const struct call *call, struct made 
     }
     c->session_id = c->core->session_id;
     c->last_zxid = call->zxid;
+    w->told_zxid = call->zxid > w->told_zxid ? call->zxid : w->told_zxid;
     if (call->err == 0 && !reply_body_read(call->op, &r, &body)) {
         violated(w, "an answer that cannot be read", c, call->op);
     }
@@ -521,6 +562,84 @@ static void carry_out(struct client *c)
         c->core->want_link = false;
         link_begin(c->world, c);
     }
+    if (c->core->want_probe) {
+        struct world *w = c->world;
+        bool writes = w->now_ms >= w->down_until &&
+                      !is_read_only(w, host_index(c->core, c->core->probe_host));
+
+        c->core->want_probe = false;
+        core_probed(c->core, w->now_ms, writes);
+        carry_out(c);
+    }
+}
+
+/* What the server has for the client goes on its way. The last byte of a handshake's answer says
+ * whether the server is read-only. */
+static void pump(struct client *c)
+{
+    struct world *w = c->world;
+    struct sim_link *l = &c->link;
+    struct bytes b = sim_server_take(&w->server, l->server_side);
+
+    if (l->read_only && !l->heard && b.len > 0) {
+        l->heard = true;
+        w->server.taken.data[4 + load_u32(b.data) - 1] = 1;
+    }
+    if (!l->silent) {
+        pipe_put(w, &l->to_client, b);
+    }
+}
+
+/* A server that only reads answers writes itself, and knows its clients by their handshake. */
+static void refuse_write(struct client *c, int32_t xid)
+{
+    struct world *w = c->world;
+    struct strbuf b;
+
+    pump(c);
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    reply_end(&b, reply_begin(&b, xid, w->server.durable, PAWL_ERR_NOT_READ_ONLY));
+    if (!c->link.silent) {
+        pipe_put(w, &c->link.to_client, strbuf_bytes(&b));
+    }
+    strbuf_fini(&b);
+}
+
+static void serve_frame(struct client *c, struct bytes frame)
+{
+    struct sim_link *l = &c->link;
+    struct jute_reader r = jute_reader_of(bytes_of(frame.data + 4, frame.len - 4));
+    int32_t xid = l->greeted ? jute_read_int(&r) : 0;
+    const struct op *op = l->greeted ? op_find(jute_read_int(&r)) : NULL;
+
+    if (!l->greeted && !c->core->options.read_only) {
+        sim_server_disconnect(&c->world->server, l->server_side);
+        l->server_side = NULL;
+        return;
+    }
+    l->greeted = true;
+    if (op != NULL && op->kind == OP_KIND_WRITE) {
+        refuse_write(c, xid);
+    } else {
+        sim_server_send(&c->world->server, l->server_side, frame);
+    }
+}
+
+static void serve_read_only(struct client *c, struct bytes data)
+{
+    struct strbuf *b = &c->link.frames;
+    size_t at = 0;
+
+    strbuf_append_bytes(b, data);
+    while (c->link.server_side != NULL && b->len - at >= 4 &&
+           b->len - at - 4 >= load_u32(b->data + at)) {
+        size_t len = 4 + load_u32(b->data + at);
+
+        serve_frame(c, bytes_of(b->data + at, len));
+        at += len;
+    }
+    memmove(b->data, b->data + at, b->len - at);
+    b->len -= at;
 }
 
 static void serve(struct client *c)
@@ -532,16 +651,16 @@ static void serve(struct client *c)
 
     while (l->open && l->server_side != NULL && w->now_ms >= w->down_until &&
            (n = pipe_take(w, &l->to_server, data, sizeof(data))) > 0) {
-        fixture_send(&w->server, l->server_side, bytes_of(data, n));
+        if (l->read_only) {
+            serve_read_only(c, bytes_of(data, n));
+        } else {
+            sim_server_send(&w->server, l->server_side, bytes_of(data, n));
+        }
     }
     if (l->open && l->server_side != NULL) {
-        struct bytes b = fixture_take(&w->server, l->server_side);
-
-        if (!l->silent) {
-            pipe_put(w, &l->to_client, b);
-        }
+        pump(c);
         if (l->server_side->state == CONNECTION_CLOSING) {
-            server_disconnect(w->server.server, l->server_side);
+            sim_server_disconnect(&w->server, l->server_side);
             l->server_side = NULL;
         }
     }
@@ -583,6 +702,37 @@ static void step_client(struct client *c)
     take_items(c);
 }
 
+static void cut_all(struct world *w)
+{
+    for (int i = 0; i < N_CLIENTS; i++) {
+        link_cut(w, &w->clients[i]);
+    }
+}
+
+/* With whatever was written and not synced; it may have been held back for a while. */
+static void crash(struct world *w)
+{
+    cut_all(w);
+    if (!sim_server_restart(&w->server)) {
+        violated(w, "the server does not start from its disk", NULL, 0);
+    }
+    if (w->server.durable < w->told_zxid) {
+        violated(w, "an acknowledged write was lost", NULL, (long)w->told_zxid);
+    }
+    w->down_until = w->now_ms + (int64_t)prng_below(&w->random, 3000);
+}
+
+/* A member of the ensemble loses the others, or finds them again: either way its links end. */
+static void change_read_only(struct world *w, size_t host, int64_t until)
+{
+    w->read_only_until[host] = until;
+    for (int i = 0; i < N_CLIENTS; i++) {
+        if (w->clients[i].link.open && w->clients[i].link.host == host) {
+            link_cut(w, &w->clients[i]);
+        }
+    }
+}
+
 static void make_trouble(struct world *w)
 {
     struct client *c = &w->clients[prng_below(&w->random, N_CLIENTS)];
@@ -595,9 +745,14 @@ static void make_trouble(struct world *w)
     }
     if (chance(w, 4000)) { /* the server is away; nobody's link survives that */
         w->down_until = w->now_ms + (int64_t)prng_below(&w->random, 9000);
-        for (int i = 0; i < N_CLIENTS; i++) {
-            link_cut(w, &w->clients[i]);
-        }
+        cut_all(w);
+    }
+    if (chance(w, w->server.hold ? 400 : 5000)) {
+        crash(w);
+    }
+    if (chance(w, 2500)) {
+        change_read_only(w, prng_below(&w->random, N_HOSTS),
+                         w->now_ms + (int64_t)prng_below(&w->random, 8000));
     }
     if (chance(w, 800)) {
         w->server.hold = true;
@@ -608,10 +763,14 @@ static void make_trouble(struct world *w)
 static void step(struct world *w)
 {
     w->now_ms += STEP_MS;
-    fixture_advance(&w->server, STEP_MS);
+    sim_server_advance(&w->server, STEP_MS);
     if (w->server.hold && w->now_ms >= w->hold_until) {
-        w->server.hold = false;
-        fixture_commit_all(&w->server);
+        sim_server_release(&w->server);
+    }
+    for (size_t i = 0; i < N_HOSTS; i++) {
+        if (w->read_only_until[i] != 0 && !is_read_only(w, i)) {
+            change_read_only(w, i, 0);
+        }
     }
     if (w->trouble) {
         make_trouble(w);
@@ -636,7 +795,9 @@ static void begin(struct world *w)
                              .max_reply_bytes = 1 << 20};
 
     prng_seed(&w->random, w->seed);
-    fixture_init(&w->server, NULL);
+    if (!sim_server_init(&w->server, w->seed)) {
+        violated(w, "the server does not start", NULL, 0);
+    }
     w->now_ms = 1000;
     w->trouble = true;
     for (int i = 0; i < N_CLIENTS; i++) {
@@ -646,6 +807,7 @@ static void begin(struct world *w)
         c->id = i;
         c->last_answered = -1;
         o.seed = w->seed * 10 + (uint64_t)i;
+        o.read_only = i == 2;
         if (core_new(&o, i == 0 ? "one" : "one,two,three", w->now_ms, &c->core) != 0) {
             violated(w, "no memory", c, 0);
         }
@@ -663,6 +825,9 @@ static void end(struct world *w)
         if (c->core->link != LINK_READY) {
             violated(w, "no session long after the trouble", c, (long)c->core->link);
         }
+        if (c->state == PAWL_STATE_READ_ONLY) {
+            violated(w, "still with a read-only server", c, 0);
+        }
         core_shut(c->core, PAWL_ERR_CLOSING);
         carry_out(c);
         take_items(c);
@@ -674,8 +839,13 @@ static void end(struct world *w)
         link_close(c);
         core_free(c->core);
     }
-    fixture_fini(&w->server);
+    sim_server_fini(&w->server);
 }
+
+/* Over all runs, so that nobody trusts a simulation in which the disk never mattered. */
+static struct {
+    int64_t n_restarts, n_lost_txns, n_read_only;
+} total;
 
 static void run(uint64_t seed, bool verbose)
 {
@@ -698,13 +868,18 @@ static void run(uint64_t seed, bool verbose)
     end(w);
     if (verbose) {
         printf(
-            "seed %llu: %d answered, %d unknown, %d not sent, %d events, %d reconnected, %d lost\n",
+            "seed %llu: %d answered, %d unknown, %d not sent, %d events, %d reconnected, %d lost, "
+            "%d read-only, %d crashes with %lld transactions lost\n",
             (unsigned long long)seed, w->n_answered, w->n_unknown, w->n_not_sent, w->n_events,
-            w->n_reconnected, w->n_lost);
+            w->n_reconnected, w->n_lost, w->n_read_only, w->server.n_restarts,
+            (long long)w->server.n_lost);
     }
     if (w->n_answered < 1000 || w->n_events == 0 || w->n_reconnected == 0) {
         violated(w, "a run in which nothing happened", NULL, w->n_answered);
     }
+    total.n_restarts += w->server.n_restarts;
+    total.n_lost_txns += w->server.n_lost;
+    total.n_read_only += w->n_read_only;
     free(w);
 }
 
@@ -729,7 +904,14 @@ int main(int argc, char **argv)
     for (uint64_t seed = first; seed < first + count; seed++) {
         run(seed, verbose);
     }
-    printf("%llu seeds from %llu: nothing violated\n", (unsigned long long)count,
-           (unsigned long long)first);
+    printf("%llu seeds from %llu: nothing violated; %lld crashes with %lld transactions lost, %lld "
+           "times read-only\n",
+           (unsigned long long)count, (unsigned long long)first, (long long)total.n_restarts,
+           (long long)total.n_lost_txns, (long long)total.n_read_only);
+    if (count >= 20 &&
+        (total.n_restarts == 0 || total.n_lost_txns == 0 || total.n_read_only == 0)) {
+        fprintf(stderr, "the trouble that was to be made was not made\n");
+        return 1;
+    }
     return 0;
 }

@@ -106,7 +106,7 @@ static void removal_takes_one_or_all(void **state)
     add(&w, WATCHER_DATA, "/a", 1);
     add(&w, WATCHER_CHILD, "/a", 2);
     assert_true(watches_has(&w, any, bytes_str("/a"), &one));
-    assert_int_equal(watches_others(&w, 1u << WATCHER_DATA, bytes_str("/a"), &one), 1);
+    assert_int_equal(watches_others(&w, 1u << WATCHER_DATA, bytes_str("/a"), &one, NULL, NULL), 1);
     assert_int_equal(watches_remove(&w, any, bytes_str("/a"), &one, &e), 0);
     assert_int_equal(e->type, PAWL_EVENT_WATCH_REMOVED);
     assert_int_equal(told(e), 2);

@@ -87,6 +87,58 @@ static void replies_come_in_the_order_of_the_requests(void **state)
     fixture_fini(&f);
 }
 
+/* Or a client whose link broke would be told that what it sent on it was not executed. */
+static void a_sync_waits_for_whatever_is_in_flight(void **state)
+{
+    struct server_fixture f;
+    struct connection *writer, *reader;
+    struct burst b;
+
+    (void)state;
+    fixture_init(&f, NULL);
+    writer = fixture_client(&f, 10000);
+    reader = fixture_client(&f, 10000);
+    f.hold = true;
+    burst_init(&b);
+    burst_add(&b, fixture_create_request("/a", "1", 0));
+    burst_send(&b, &f, writer);
+    server_disconnect(f.server, writer);
+    burst_init(&b);
+    burst_add(&b, fixture_path_request(OP_SYNC, "/"));
+    burst_get(&b, "/a");
+    burst_send(&b, &f, reader);
+    assert_string_equal(fixture_trace(&f, reader), "");
+    fixture_commit_all(&f);
+    assert_string_equal(fixture_trace(&f, reader), "1 OK @3\n"
+                                                   "2 OK @3\n");
+    assert_idle(f.server);
+    fixture_fini(&f);
+}
+
+static void who_waits_for_a_sync_may_go(void **state)
+{
+    struct server_fixture f;
+    struct connection *writer, *reader;
+    struct burst b;
+
+    (void)state;
+    fixture_init(&f, NULL);
+    writer = fixture_client(&f, 10000);
+    reader = fixture_client(&f, 10000);
+    f.hold = true;
+    burst_init(&b);
+    burst_add(&b, fixture_create_request("/a", "1", 0));
+    burst_send(&b, &f, writer);
+    burst_init(&b);
+    burst_add(&b, fixture_path_request(OP_SYNC, "/"));
+    burst_send(&b, &f, reader);
+    server_disconnect(f.server, reader);
+    fixture_commit_all(&f);
+    assert_string_equal(fixture_trace(&f, writer), "1 OK @3\n");
+    assert_idle(f.server);
+    fixture_fini(&f);
+}
+
 static void a_read_waits_for_the_writes_of_its_own_connection_only(void **state)
 {
     struct server_fixture f;
@@ -695,6 +747,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replies_come_in_the_order_of_the_requests),
+        cmocka_unit_test(a_sync_waits_for_whatever_is_in_flight),
+        cmocka_unit_test(who_waits_for_a_sync_may_go),
         cmocka_unit_test(a_read_waits_for_the_writes_of_its_own_connection_only),
         cmocka_unit_test(the_event_of_ones_own_write_comes_before_its_reply),
         cmocka_unit_test(a_watch_set_behind_a_write_in_flight_does_not_fire_for_it),

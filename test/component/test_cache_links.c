@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cache over links that are cut, sessions that end, and other people's nerves. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client/internal.h"
+#include "lib/cache_log.h"
+#include "lib/client_fixture.h"
+#include "lib/test.h"
+#include "pawl/cache.h"
+
+enum { SOON_MS = FIXTURE_SOON_S * 1000, LARGE = 5000 };
+
+static int persistent = 0, one_shot = PAWL_CACHE_ONE_SHOT;
+
+static void make(struct pawl_client *c, const char *path, const char *data)
+{
+    assert_int_equal(
+        pawl_create(c, PAWL_CREATE(.path = path, .data = text_bytes(data), .flags = PAWL_PARENTS),
+                    NULL),
+        0);
+}
+
+static void set(struct pawl_client *c, const char *path, const char *data)
+{
+    assert_int_equal(pawl_set(c, PAWL_SET(.path = path, .data = text_bytes(data)), NULL), 0);
+}
+
+static void del(struct pawl_client *c, const char *path)
+{
+    assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_CHILDREN_TOO), NULL),
+                     0);
+}
+
+static void clear(struct pawl_client *c, const char *path)
+{
+    (void)pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_CHILDREN_TOO), NULL);
+}
+
+/* ---- what the server knows ---- */
+
+/* "Total watches:N" */
+static int watches_on_server(void)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)client_fixture_port()),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    char text[512];
+    size_t len = 0;
+    ssize_t n;
+
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    assert_int_equal(write(fd, "wchs", 4), 4);
+    while (len < sizeof(text) - 1 && (n = read(fd, text + len, sizeof(text) - 1 - len)) > 0) {
+        len += (size_t)n;
+    }
+    close(fd);
+    text[len] = '\0';
+    assert_non_null(strstr(text, "Total watches:"));
+    return atoi(strstr(text, "Total watches:") + strlen("Total watches:"));
+}
+
+static void until_watches_on_server(int n)
+{
+    for (int64_t end = cache_log_now_ms() + SOON_MS; watches_on_server() != n;) {
+        assert_true(cache_log_now_ms() < end);
+    }
+}
+
+static size_t watchers_here(struct pawl_client *c)
+{
+    size_t n;
+
+    pthread_mutex_lock(&c->e->lock);
+    n = c->e->core->watches.n_watchers;
+    pthread_mutex_unlock(&c->e->lock);
+    return n;
+}
+
+/* ---- reconnects ---- */
+
+struct counts {
+    _Atomic int get, exists, list, multi;
+};
+
+static void count(const struct pawl_metric *m, void *arg)
+{
+    struct counts *n = arg;
+
+    n->get += strcmp(m->op, "getData") == 0;
+    n->exists += strcmp(m->op, "exists") == 0;
+    n->list += strncmp(m->op, "getChildren", 11) == 0;
+    n->multi += strcmp(m->op, "multiRead") == 0;
+}
+
+static void tree_with_large_data(struct pawl_client *c, const char *root)
+{
+    char *large = calloc(1, LARGE + 1), path[64];
+
+    memset(large, 'x', LARGE);
+    clear(c, root);
+    make(c, root, "r");
+    for (int i = 0; i < 10; i++) {
+        snprintf(path, sizeof(path), "%s/%d", root, i);
+        make(c, path, large);
+        snprintf(path, sizeof(path), "%s/%d/below", root, i);
+        make(c, path, "b");
+    }
+    free(large);
+}
+
+/* After a cut within the session: what was missed is told, and nothing else is fetched. */
+static void a_cut_link_costs_only_what_has_changed(void **state)
+{
+    struct pawl_client *other = client_fixture_open(NULL);
+    struct pawl_client_options co = client_fixture_options();
+    struct counts n = {0};
+    struct cache_log log;
+    struct behind_proxy b;
+
+    tree_with_large_data(other, "/cut");
+    co.metric = count;
+    co.metric_arg = &n;
+    behind_proxy_open(&b, &co);
+    cache_log_open(&log, b.c, "/cut", PAWL_CACHE_TREE, *(int *)*state, NULL);
+    cache_log_until(&log, "INITIALISED");
+    assert_int_equal(pawl_cache_size(log.cache), 21);
+    tcp_proxy_accept(b.proxy, false);
+    tcp_proxy_cut(b.proxy);
+    cache_log_expect(&log, "STALE");
+    n.get = n.exists = n.list = n.multi = 0;
+    set(other, "/cut/3", "new");
+    del(other, "/cut/5/below");
+    make(other, "/cut/7/more", "m");
+    tcp_proxy_accept(b.proxy, true);
+    for (int left = 3; left > 0; left--) { /* in any order: they are of different nodes */
+        const char *line = cache_log_next(&log);
+
+        assert_true(strncmp(line, "CHANGED /cut/3=xxx", 18) == 0 ||
+                    strcmp(line, "DELETED /cut/5/below=b v0") == 0 ||
+                    strcmp(line, "CREATED /cut/7/more=m v0") == 0);
+    }
+    cache_log_expect(&log, "RESYNCED");
+    cache_log_is_quiet(&log);
+    assert_true(n.list <= 3);    /* the lists that say so */
+    assert_true(n.get <= 3);     /* the root, what is new, what has changed */
+    assert_true(n.exists <= 10); /* large data are compared first */
+    assert_true(n.multi <= 2);
+    cache_log_close(&log);
+    behind_proxy_close(&b);
+    pawl_client_close(other);
+}
+
+static void lose_session(struct behind_proxy *b)
+{
+    tcp_proxy_accept(b->proxy, false);
+    tcp_proxy_cut(b->proxy);
+    expect_next_state(b, 1, PAWL_STATE_SUSPENDED);
+    expect_next_state(b, 2, PAWL_STATE_LOST);
+}
+
+/* deleted and made again, with the same version. */
+static void a_new_session_tells_the_differences_and_no_more(void **state)
+{
+    struct pawl_client *other = client_fixture_open(NULL);
+    struct pawl_client_options co = client_fixture_options();
+    struct cache_log log;
+    struct behind_proxy b;
+
+    clear(other, "/lost");
+    make(other, "/lost/same", "s");
+    make(other, "/lost/again/deep", "d");
+    co.session_timeout_ms = 1000;
+    behind_proxy_open(&b, &co);
+    cache_log_open(&log, b.c, "/lost", PAWL_CACHE_TREE, *(int *)*state, NULL);
+    cache_log_until(&log, "INITIALISED");
+    lose_session(&b);
+    cache_log_expect(&log, "STALE");
+    del(other, "/lost/again");
+    make(other, "/lost/again/deep", "d");
+    tcp_proxy_accept(b.proxy, true);
+    cache_log_expect(&log, "DELETED /lost/again/deep=d v0");
+    cache_log_expect(&log, "DELETED /lost/again= v0");
+    cache_log_expect(&log, "CREATED /lost/again= v0");
+    cache_log_expect(&log, "CREATED /lost/again/deep=d v0");
+    cache_log_expect(&log, "RESYNCED");
+    set(other, "/lost/same", "t"); /* watched again */
+    cache_log_expect(&log, "CHANGED /lost/same=s v0 -> /lost/same=t v1");
+    make(other, "/lost/more", "");
+    cache_log_expect(&log, "CREATED /lost/more= v0");
+    cache_log_close(&log);
+    behind_proxy_close(&b);
+    pawl_client_close(other);
+}
+
+static void a_cache_that_starts_without_a_link_initialises_later(void **state)
+{
+    struct pawl_client *other = client_fixture_open(NULL);
+    struct pawl_client_options co = client_fixture_options();
+    struct cache_log log;
+    struct behind_proxy b;
+
+    clear(other, "/late");
+    make(other, "/late", "l");
+    behind_proxy_open(&b, &co);
+    tcp_proxy_accept(b.proxy, false);
+    tcp_proxy_cut(b.proxy);
+    expect_next_state(&b, 1, PAWL_STATE_SUSPENDED);
+    cache_log_open(&log, b.c, "/late", PAWL_CACHE_TREE, *(int *)*state, NULL);
+    assert_int_equal(pawl_cache_wait(log.cache, 50), PAWL_ERR_OPERATION_TIMEOUT);
+    tcp_proxy_accept(b.proxy, true);
+    cache_log_expect(&log, "CREATED /late=l v0");
+    cache_log_expect(&log, "INITIALISED");
+    cache_log_close(&log);
+    behind_proxy_close(&b);
+    pawl_client_close(other);
+}
+
+/* ---- whatever happens, it converges ---- */
+
+enum { NAMES = 4, CHANGES = 1500 };
+
+static void random_path(unsigned *seed, char *out, size_t size)
+{
+    size_t n = (size_t)snprintf(out, size, "/wild");
+
+    for (int depth = 1 + rand_r(seed) % 3; depth > 0; depth--) {
+        n += (size_t)snprintf(out + n, size - n, "/%c", 'a' + rand_r(seed) % NAMES);
+    }
+}
+
+static void change_something(struct pawl_client *c, unsigned *seed)
+{
+    char path[64], data[16];
+
+    random_path(seed, path, sizeof(path));
+    snprintf(data, sizeof(data), "%d", rand_r(seed));
+    switch (rand_r(seed) % 4) {
+    case 0:
+        (void)pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_CHILDREN_TOO), NULL);
+        break;
+    case 1:
+        (void)pawl_set(c, PAWL_SET(.path = path, .data = text_bytes(data)), NULL);
+        break;
+    default:
+        (void)pawl_create(c, PAWL_CREATE(.path = path, .data = text_bytes(data)), NULL);
+        break;
+    }
+}
+
+static size_t compare_below(struct pawl_client *c, const struct pawl_cache *cache, const char *path,
+                            bool *same)
+{
+    const struct pawl_node *n = pawl_cache_get(cache, path);
+    struct pawl_reply *data, *kids;
+    size_t count = 1;
+
+    assert_int_equal(pawl_get(c, path, NULL, &data), 0);
+    assert_int_equal(pawl_children(c, path, NULL, &kids), 0);
+    *same = *same && n != NULL && n->stat.mzxid == data->stat.mzxid &&
+            n->data.len == data->data.len &&
+            (n->data.len == 0 || memcmp(n->data.data, data->data.data, n->data.len) == 0);
+    pawl_node_unref(n);
+    for (size_t i = 0; i < kids->children.n; i++) {
+        char child[128];
+
+        snprintf(child, sizeof(child), "%s/%s", path, kids->children.items[i]);
+        count += compare_below(c, cache, child, same);
+    }
+    pawl_reply_free(data);
+    pawl_reply_free(kids);
+    return count;
+}
+
+static void until_equal(struct pawl_client *c, const struct pawl_cache *cache, const char *path)
+{
+    for (int64_t end = cache_log_now_ms() + SOON_MS;;) {
+        bool same = true;
+        size_t n = compare_below(c, cache, path, &same);
+
+        if (same && pawl_cache_size(cache) == n) {
+            return;
+        }
+        assert_true(cache_log_now_ms() < end);
+    }
+}
+
+/* Replays the events: each must fit what was told before. */
+static void events_add_up(const struct cache_log *log, size_t n_left)
+{
+    char(*there)[CACHE_LOG_LINE] = calloc(256, CACHE_LOG_LINE);
+    size_t n = 0;
+
+    for (int i = 0; i < log->n; i++) {
+        char type[16], path[96];
+        size_t at;
+
+        if (sscanf(log->lines[i], "%15s %95[^=]=", type, path) != 2) {
+            continue;
+        }
+        for (at = 0; at < n && strcmp(there[at], path) != 0; at++) {
+        }
+        if (strcmp(type, "CREATED") == 0) {
+            assert_int_equal(at, n);
+            assert_true(n < 256);
+            strcpy(there[n++], path);
+        } else {
+            assert_true(at < n);
+        }
+        if (strcmp(type, "DELETED") == 0) {
+            memmove(there[at], there[--n], CACHE_LOG_LINE);
+        }
+    }
+    assert_int_equal(n, n_left);
+    free(there);
+}
+
+static void it_converges_under_changes_and_cuts(void **state)
+{
+    struct pawl_client *other = client_fixture_open(NULL);
+    struct pawl_client_options co = client_fixture_options();
+    unsigned seed = 7;
+    struct cache_log log;
+    struct behind_proxy b;
+
+    clear(other, "/wild");
+    make(other, "/wild", "");
+    behind_proxy_open(&b, &co);
+    cache_log_open(&log, b.c, "/wild", PAWL_CACHE_TREE, *(int *)*state, NULL);
+    for (int i = 0; i < CHANGES; i++) {
+        change_something(other, &seed);
+        if (i % 300 == 299) {
+            tcp_proxy_cut(b.proxy);
+        }
+    }
+    until_equal(other, log.cache, "/wild");
+    pawl_cache_refresh(log.cache); /* its event is behind all others */
+    cache_log_until_last(&log, "RESYNCED");
+    events_add_up(&log, pawl_cache_size(log.cache));
+    cache_log_close(&log);
+    behind_proxy_close(&b);
+    pawl_client_close(other);
+}
+
+/* ---- nothing is left ---- */
+
+/* freed at any moment of its load, thousands of times if need be. */
+static void no_watch_is_left_behind(void **state)
+{
+    struct pawl_cache_options o = {.size = sizeof(o), .flags = *(int *)*state};
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_cache *cache;
+    int before;
+
+    tree_with_large_data(c, "/left");
+    before = watches_on_server();
+    for (int i = 0; i < 200; i++) {
+        assert_int_equal(pawl_cache_new(c, "/left", PAWL_CACHE_TREE, &o, &cache), 0);
+        for (int k = i % 20; k > 0; k--) {
+            assert_int_equal(pawl_exists(c, "/", NULL, NULL), 0);
+        }
+        pawl_cache_free(cache);
+    }
+    assert_int_equal(pawl_cache_new(c, "/left", PAWL_CACHE_TREE, &o, &cache), 0);
+    assert_int_equal(pawl_cache_wait(cache, SOON_MS), 0);
+    assert_true(watches_on_server() > before);
+    pawl_cache_free(cache);
+    until_watches_on_server(before);
+    for (int64_t end = cache_log_now_ms() + SOON_MS; watchers_here(c) > 0;) {
+        assert_true(cache_log_now_ms() < end);
+    }
+    pawl_client_close(c);
+}
+
+/* */
+static void a_client_closed_under_it_leaves_it_as_it_was(void **state)
+{
+    struct pawl_client *c = client_fixture_open(NULL);
+    const struct pawl_node *n;
+    struct cache_log log;
+
+    clear(c, "/closed");
+    make(c, "/closed", "x");
+    cache_log_open(&log, c, "/closed", PAWL_CACHE_TREE, *(int *)*state, NULL);
+    cache_log_until(&log, "INITIALISED");
+    pawl_client_close(c);
+    n = pawl_cache_get(log.cache, "/closed");
+    assert_non_null(n);
+    pawl_node_unref(n);
+    assert_int_equal(pawl_cache_wait(log.cache, 0), 0);
+    cache_log_close(&log);
+}
+
+/* Somebody removes all watches at a path, ours among them. */
+static void watches_taken_away_are_set_again(void **state)
+{
+    struct pawl_client *c = client_fixture_open(NULL), *other = client_fixture_open(NULL);
+    struct cache_log log;
+
+    clear(c, "/taken");
+    make(c, "/taken", "1");
+    cache_log_open(&log, c, "/taken", PAWL_CACHE_CHILDREN, *(int *)*state, NULL);
+    cache_log_until(&log, "INITIALISED");
+    assert_int_equal(pawl_unwatch(c, "/taken", PAWL_WATCHES_ANY, NULL, NULL), 0);
+    set(other, "/taken", "2");
+    make(other, "/taken/a", "a");
+    cache_log_until(&log, "CHANGED /taken=1 v0 -> /taken=2 v1");
+    cache_log_until(&log, "CREATED /taken/a=a v0");
+    cache_log_close(&log);
+    pawl_client_close(c);
+    pawl_client_close(other);
+}
+
+struct freeing {
+    sem_t done;
+    _Atomic int n;
+};
+
+static void free_it(struct pawl_cache *c, const struct pawl_cache_event *event, void *arg)
+{
+    struct freeing *f = arg;
+
+    f->n++;
+    if (event->type == PAWL_CACHE_INITIALISED) {
+        pawl_cache_free(c);
+        sem_post(&f->done);
+    }
+}
+
+static void it_may_be_freed_by_its_listener(void **state)
+{
+    struct freeing f = {.n = 0};
+    struct pawl_cache_options o = {
+        .size = sizeof(o), .flags = *(int *)*state, .on_event = free_it, .on_event_arg = &f};
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_cache *cache;
+
+    sem_init(&f.done, 0, 0);
+    clear(c, "/freed");
+    make(c, "/freed/a", "");
+    assert_int_equal(pawl_cache_new(c, "/freed", PAWL_CACHE_TREE, &o, &cache), 0);
+    wait_semaphore(&f.done);
+    set(c, "/freed/a", "not told");
+    assert_int_equal(f.n, 3);
+    pawl_client_close(c);
+}
+
+#define BOTH(test) \
+    cmocka_unit_test_prestate(test, &persistent), cmocka_unit_test_prestate(test, &one_shot)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BOTH(a_cut_link_costs_only_what_has_changed),
+        BOTH(a_new_session_tells_the_differences_and_no_more),
+        BOTH(a_cache_that_starts_without_a_link_initialises_later),
+        BOTH(it_converges_under_changes_and_cuts),
+        BOTH(no_watch_is_left_behind),
+        BOTH(a_client_closed_under_it_leaves_it_as_it_was),
+        BOTH(watches_taken_away_are_set_again),
+        BOTH(it_may_be_freed_by_its_listener),
+    };
+
+    return cmocka_run_group_tests(tests, client_fixture_start, client_fixture_stop);
+}

@@ -1,0 +1,640 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recipe_sim.c - the real recipes on the real client against the real server, over links, disks and
+ * clocks that misbehave, by seed.
+ *
+ *   pawl-recipe-sim [--seed N] [--seeds COUNT] [--recipe NAME] [--scenario NAME] [--verbose]
+ *
+ * Links are slow, cut (also in the middle of a frame) or silent; the server restarts from its disk
+ * or its disk is slow; sessions end early; processes are paused beyond their session, killed,
+ * closed; nodes are deleted by hand; users cancel, time out and free what they use at any moment.
+ * What must be so is checked in true time, which no client knows. Without --seed the scenarios run,
+ * too. A failure prints the line that replays it; the same seed gives the same run. */
+#include "sim/recipe_sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "pawl/error.h"
+#include "recipes/grant.h"
+#include "sim/scenarios_recipes.h"
+
+enum { CALM_LIMIT_MS = 60000, FREED_LIMIT_MS = 30000 };
+
+static const struct kind *const kinds[] = {
+    &lock_kind,    &rwlock_kind, &semaphore_kind, &latch_kind, &barrier_kind, &double_barrier_kind,
+    &queue_kind,   &counter_kind, &cache_kind,
+};
+enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+/* ---- for kinds ---- */
+
+bool user_lives(const struct user *u)
+{
+    return !u->process->ended;
+}
+
+struct pawl_client *user_client(const struct user *u)
+{
+    return u->process->machine->client;
+}
+
+bool sim_chance(struct sim *s, uint64_t one_in)
+{
+    return world_chance(s->w, one_in);
+}
+
+int64_t sim_below(struct sim *s, int64_t n)
+{
+    return world_below(s->w, n);
+}
+
+int64_t sim_now_ms(const struct sim *s)
+{
+    return world_now_ms(s->w);
+}
+
+struct asked *asked_new(struct user *u, const char *what, void *handle, int timeout_ms)
+{
+    struct asked *asked = must_zalloc(sizeof(*asked));
+
+    *asked = (struct asked){.user = u,
+                      .what = what,
+                      .handle = handle,
+                      .timeout_ms = timeout_ms,
+                      .since_ms = sim_now_ms(u->sim)};
+    list_push_back(&u->sim->asked, &asked->link);
+    world_note(u->id, what, timeout_ms);
+    return asked;
+}
+
+void asked_drop(struct asked *asked)
+{
+    list_remove(&asked->link);
+    free(asked);
+}
+
+bool asked_told(struct asked *asked, int err)
+{
+    if (asked->told) {
+        world_violated("user %d was told twice how its %s ended", asked->user->id, asked->what);
+    }
+    asked->told = true;
+    if (!user_lives(asked->user)) {
+        return false;
+    }
+    world_note(asked->user->id, asked->what, err);
+    return true;
+}
+
+struct user *sim_next_user(struct sim *s, int *at)
+{
+    for (; *at < s->n_processes * MAX_USERS; ++*at) {
+        struct process *p = &s->processes[*at / MAX_USERS];
+        int i = *at % MAX_USERS;
+
+        if (!p->ended && i < p->n_users) {
+            ++*at;
+            return &p->users[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- grants ---- */
+
+bool user_holds(const struct user *u, const struct pawl_grant *g)
+{
+    return g != NULL && pawl_grant_held(g) &&
+           !world_is_robbed(u->sim->w, g->session_id, g->path);
+}
+
+void sim_granted(struct user *u, const struct pawl_grant *g)
+{
+    struct thing *t = &u->sim->things[u->thing];
+
+    u->sim->n_done++;
+    if (!user_holds(u, g)) {
+        return; /* it was over before it was told */
+    }
+    if (pawl_grant_token(g) <= t->last_token) {
+        world_violated("user %d got token %llu after %llu had been given", u->id,
+                       (unsigned long long)pawl_grant_token(g),
+                       (unsigned long long)t->last_token);
+    }
+    t->last_token = pawl_grant_token(g);
+}
+
+void sim_grant_changed(struct user *u, int *last, int state)
+{
+    bool legal = (state == PAWL_GRANT_IN_DOUBT && *last == PAWL_GRANT_CERTAIN) ||
+                 (state == PAWL_GRANT_CERTAIN && *last == PAWL_GRANT_IN_DOUBT) ||
+                 (state == PAWL_GRANT_LOST && *last != PAWL_GRANT_LOST && *last != PAWL_GRANT_NONE);
+
+    world_note(u->id, "grant", state);
+    if (!legal) {
+        world_violated("user %d: grant state %d after %d", u->id, state, *last);
+    }
+    *last = state;
+}
+
+/* ---- processes ---- */
+
+static void start_process(struct sim *s)
+{
+    struct process_options o = {
+        .session_ms = (int)s->session_ms + (int)sim_below(s, 2) * 1000,
+        .lost_percent = sim_chance(s, 3) ? 30 + (int)sim_below(s, 70) : 100,
+    };
+    struct machine *m = s->n_processes == MAX_MACHINES ? NULL : world_start(s->w, &o);
+    struct process *p;
+
+    if (m == NULL) {
+        return;
+    }
+    p = &s->processes[s->n_processes++];
+    p->machine = m;
+    p->n_users = 1 + (int)sim_below(s, MAX_USERS);
+    for (int i = 0; i < p->n_users; i++) {
+        p->users[i] = (struct user){.sim = s,
+                                    .process = p,
+                                    .id = s->n_users++,
+                                    .thing = (int)sim_below(s, s->n_things),
+                                    .wake_ms = sim_now_ms(s) + sim_below(s, 500),
+                                    .own = must_zalloc(s->kind->user_bytes)};
+    }
+}
+
+static void free_users(struct sim *s, struct process *p)
+{
+    for (int i = 0; i < p->n_users; i++) {
+        s->kind->free(&p->users[i]);
+    }
+}
+
+/* Handles may be freed before their client is closed, or after. */
+static void close_process(struct sim *s, struct process *p)
+{
+    bool before = sim_chance(s, 2);
+
+    if (before) {
+        free_users(s, p);
+    }
+    p->ended = true;
+    world_close(p->machine, sim_chance(s, 3) ? 0 : 2000);
+    if (!before) {
+        free_users(s, p);
+    }
+}
+
+/* ---- what goes wrong ---- */
+
+static struct process *random_process(struct sim *s)
+{
+    int n = 0, at = 0;
+
+    for (int i = 0; i < s->n_processes; i++) {
+        n += !s->processes[i].ended;
+    }
+    n = n == 0 ? -1 : (int)sim_below(s, n);
+    for (; at < s->n_processes; at++) {
+        if (!s->processes[at].ended && n-- == 0) {
+            return &s->processes[at];
+        }
+    }
+    return NULL;
+}
+
+/* Some node without children below a thing. */
+static void delete_by_hand(struct sim *s)
+{
+    struct tree *t = world_tree(s->w);
+    znode_id top = tree_find(t, bytes_str(s->things[sim_below(s, s->n_things)].path));
+    znode_id at = top, chosen = 0;
+    struct strbuf path;
+    int64_t n = 0;
+
+    if (top == 0 || s->w->server_is_down || s->kind->no_robbers) {
+        return;
+    }
+    while ((at = tree_next_below(t, top, at)) != 0) {
+        if (tree_n_children(t, at) == 0 && sim_below(s, ++n) == 0) {
+            chosen = at;
+        }
+    }
+    if (chosen != 0) {
+        strbuf_init(&path, STRBUF_NO_LIMIT);
+        tree_path(t, chosen, &path);
+        world_delete(s->w, strbuf_cstr(&path));
+        strbuf_fini(&path);
+    }
+}
+
+static void end_or_replace(struct sim *s, struct process *p, bool kill)
+{
+    if (p->machine->n_turns > 0) {
+        return;
+    }
+    if (kill) {
+        p->ended = true;
+        world_kill(p->machine);
+    } else {
+        close_process(s, p);
+    }
+    start_process(s);
+}
+
+static void make_trouble(struct sim *s)
+{
+    struct world *w = s->w;
+    struct process *p = random_process(s);
+    struct machine *m = p == NULL ? NULL : p->machine;
+
+    if (m == NULL || m->client == NULL) {
+        return;
+    }
+    s->n_faults++;
+    switch (sim_below(s, 24)) {
+    default: /* the commonest */
+        world_cut(m, BOTH_WAYS);
+        break;
+    case 0:
+    case 1:
+        world_cut(m, sim_chance(s, 2) ? TO_SERVER : TO_CLIENT);
+        break;
+    case 2:
+    case 3:
+        world_freeze(m, 1 + (int)sim_below(s, 3), FOR_EVER);
+        break;
+    case 4:
+    case 5:
+    case 6:
+        world_freeze(m, 1 + (int)sim_below(s, 3), sim_below(s, s->session_ms));
+        break;
+    case 7:
+    case 8:
+        world_pause(m, sim_below(s, s->session_ms / 2));
+        break;
+    case 9:
+    case 10:
+        world_pause(m, s->session_ms + sim_below(s, 4000));
+        break;
+    case 11:
+        world_crash(w, sim_below(s, sim_chance(s, 3) ? 8000 : 800));
+        break;
+    case 12:
+        world_slow_disk(w, sim_below(s, 3000));
+        break;
+    case 13:
+        if (!w->server_is_down && world_session(m) != 0) {
+            world_kill_session(w, world_session(m));
+        }
+        break;
+    case 14:
+        delete_by_hand(s);
+        break;
+    case 15:
+        end_or_replace(s, p, false);
+        break;
+    case 16:
+        end_or_replace(s, p, true);
+        break;
+    case 17:
+    case 18:
+        world_cut_off(m, sim_below(s, 2 * s->session_ms), sim_below(s, s->session_ms / 2));
+        break;
+    }
+}
+
+/* ---- the world's hooks ---- */
+
+static int64_t next_ms(void *sim)
+{
+    struct sim *s = sim;
+    int64_t t = s->w->trouble ? s->fault_ms : INT64_MAX;
+    struct user *u;
+
+    for (int at = 0; (u = sim_next_user(s, &at)) != NULL;) {
+        const struct machine *m = u->process->machine;
+        int64_t due = m->n_turns > 0                       ? INT64_MAX
+                      : u->wake_ms < m->paused_until_ms ? m->paused_until_ms
+                                                        : u->wake_ms;
+
+        t = due < t ? due : t;
+    }
+    return t;
+}
+
+static void act(void *sim)
+{
+    struct sim *s = sim;
+    struct user *u;
+
+    if (s->w->trouble && sim_now_ms(s) >= s->fault_ms) {
+        s->fault_ms = sim_now_ms(s) + 1 + sim_below(s, 2 * s->fault_pause_ms);
+        make_trouble(s);
+    }
+    for (int at = 0; (u = sim_next_user(s, &at)) != NULL;) {
+        const struct machine *m = u->process->machine;
+
+        if (m->n_turns == 0 && sim_now_ms(s) >= u->wake_ms && sim_now_ms(s) >= m->paused_until_ms) {
+            u->wake_ms = sim_now_ms(s) + 1 + sim_below(s, s->think_ms);
+            s->kind->act(u);
+        }
+    }
+}
+
+static void check(void *sim)
+{
+    struct sim *s = sim;
+
+    if (s->kind->check != NULL) {
+        s->kind->check(s);
+    }
+}
+
+static void changed(void *sim)
+{
+    struct sim *s = sim;
+
+    if (s->kind->changed != NULL) {
+        s->kind->changed(s);
+    }
+}
+
+/* ---- a run ---- */
+
+static void begin(struct sim *s)
+{
+    struct world *w = s->w;
+
+    list_init(&s->asked);
+    w->trouble = true;
+    w->next_ms = next_ms;
+    w->act = act;
+    w->check = check;
+    w->changed = changed;
+    w->arg = s;
+    s->n_things = 1 + (int)sim_below(s, 2);
+    s->session_ms = 2000 + sim_below(s, 3) * 1000;
+    s->fault_pause_ms = 50 + sim_below(s, 1500);
+    s->think_ms = 20 + sim_below(s, 400);
+    s->n_at_start = 3 + (int)sim_below(s, 3);
+    s->fault_ms = world_now_ms(w) + 500;
+    for (int i = 0; i < s->n_things; i++) {
+        snprintf(s->things[i].path, sizeof(s->things[i].path), "/sim/thing-%d", i);
+    }
+    if (s->kind->begin != NULL) {
+        s->kind->begin(s);
+    }
+    for (int i = 0; i < s->n_at_start; i++) {
+        start_process(s);
+    }
+}
+
+static bool all_idle(struct sim *s)
+{
+    struct user *u;
+
+    for (int at = 0; (u = sim_next_user(s, &at)) != NULL;) {
+        if (!s->kind->is_idle(u)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* For whoever looks for the reason. */
+static void print_things(struct sim *s)
+{
+    struct tree *t = world_tree(s->w);
+    znode_id top = tree_find(t, bytes_str("/sim")), at = top;
+    struct strbuf path;
+
+    strbuf_init(&path, STRBUF_NO_LIMIT);
+    while (top != 0 && (at = tree_next_below(t, top, at)) != 0) {
+        strbuf_clear(&path);
+        tree_path(t, at, &path);
+        printf("%s of session %llx\n", strbuf_cstr(&path), (unsigned long long)tree_owner(t, at));
+    }
+    strbuf_fini(&path);
+}
+
+static void waits_for_ever(struct sim *s)
+{
+    struct list *item;
+
+    print_things(s);
+    list_for_each (item, &s->asked) {
+        const struct asked *asked = container_of(item, struct asked, link);
+
+        if (!asked->told && user_lives(asked->user)) {
+            world_violated("user %d of process %d waits for ever for its %s", asked->user->id,
+                           asked->user->process->machine->id, asked->what);
+        }
+    }
+    world_violated("somebody does not come to rest");
+}
+
+static void run_calm(struct sim *s)
+{
+    int64_t limit = sim_now_ms(s) + CALM_LIMIT_MS;
+
+    world_note(-1, "calm", 0);
+    s->calm = true;
+    s->calm_ms = sim_now_ms(s);
+    s->w->trouble = false;
+    s->w->slow_disk_until_ms = 0;
+    for (int i = 0; i < s->n_processes; i++) {
+        s->processes[i].machine->paused_until_ms = 0;
+        s->processes[i].machine->cut_off_until_ms = 0;
+    }
+    while (!all_idle(s)) {
+        if (sim_now_ms(s) >= limit) {
+            waits_for_ever(s);
+        }
+        world_step(s->w, limit);
+    }
+    if (s->kind->calm != NULL) {
+        s->kind->calm(s);
+    }
+}
+
+static bool nothing_left(struct sim *s)
+{
+    return world_n_watches(s->w) == 0 && tree_n_ephemerals(world_tree(s->w)) == 0;
+}
+
+/* Those who live free what they have; of those who were killed only the memory is freed. */
+static void run_freed(struct sim *s)
+{
+    int64_t limit = sim_now_ms(s) + FREED_LIMIT_MS;
+
+    world_note(-1, "freed", 0);
+    for (int i = 0; i < s->n_processes; i++) {
+        if (!s->processes[i].ended) {
+            free_users(s, &s->processes[i]);
+        }
+    }
+    s->w->next_ms = NULL;
+    s->w->act = NULL;
+    while (!nothing_left(s)) {
+        if (sim_now_ms(s) >= limit) {
+            print_things(s);
+            world_violated("%zu watches and %lld ephemeral nodes are left", world_n_watches(s->w),
+                           (long long)tree_n_ephemerals(world_tree(s->w)));
+        }
+        world_step(s->w, limit);
+    }
+    if (s->kind->finish != NULL) {
+        s->kind->finish(s);
+    }
+}
+
+static void check_asked(struct sim *s)
+{
+    struct list *item;
+
+    while ((item = list_pop_front(&s->asked)) != NULL) {
+        struct asked *asked = container_of(item, struct asked, link);
+
+        if (!asked->told && user_lives(asked->user)) {
+            world_violated("user %d was never told how its %s ended", asked->user->id, asked->what);
+        }
+        free(asked);
+    }
+}
+
+static void end(struct sim *s)
+{
+    for (int i = 0; i < s->n_processes; i++) {
+        struct process *p = &s->processes[i];
+
+        if (p->machine->dead) {
+            free_users(s, p);
+            world_close(p->machine, 0);
+        } else if (!p->ended) {
+            world_close(p->machine, 5000);
+        }
+    }
+    world_run(s->w, s->session_ms + 8000);
+    if (world_n_sessions(s->w) != 0) {
+        world_violated("%zu sessions are left", world_n_sessions(s->w));
+    }
+    check_asked(s);
+    for (int i = 0; i < s->n_processes; i++) {
+        for (int k = 0; k < s->processes[i].n_users; k++) {
+            free(s->processes[i].users[k].own);
+        }
+    }
+}
+
+struct totals {
+    uint64_t events, done, faults;
+    int64_t longest_calm_ms;
+};
+
+static void run(uint64_t seed, const struct kind *kind, bool verbose, struct totals *totals)
+{
+    struct sim *s = must_zalloc(sizeof(*s));
+    int64_t trouble_ms, calm_from;
+    char replay[64];
+
+    snprintf(replay, sizeof(replay), "--recipe %s --seed %llu", kind->name,
+             (unsigned long long)seed);
+    s->kind = kind;
+    s->w = world_new(seed, 0, verbose);
+    s->w->replay = replay;
+    begin(s);
+    trouble_ms = 5000 + sim_below(s, 25000);
+    world_run(s->w, trouble_ms);
+    calm_from = sim_now_ms(s);
+    run_calm(s);
+    calm_from = sim_now_ms(s) - calm_from;
+    run_freed(s);
+    end(s);
+    totals->events += s->w->n_events;
+    totals->done += (uint64_t)s->n_done;
+    totals->faults += (uint64_t)s->n_faults;
+    totals->longest_calm_ms =
+        calm_from > totals->longest_calm_ms ? calm_from : totals->longest_calm_ms;
+    if (verbose) {
+        printf("seed %llu: %llu events, %d done, %d faults, calm after %lld ms, trace %016llx\n",
+               (unsigned long long)seed, (unsigned long long)s->w->n_events, s->n_done,
+               s->n_faults, (long long)calm_from, (unsigned long long)s->w->trace);
+    }
+    world_free(s->w);
+    free(s->own);
+    free(s);
+}
+
+static const struct kind *find_kind(const char *name)
+{
+    for (int i = 0; i < N_KINDS; i++) {
+        if (strcmp(kinds[i]->name, name) == 0) {
+            return kinds[i];
+        }
+    }
+    fprintf(stderr, "no such recipe: %s\n", name);
+    exit(2);
+}
+
+static int usage(const char *program)
+{
+    fprintf(stderr,
+            "usage: %s [--seed N] [--seeds COUNT] [--recipe NAME] [--scenario NAME] [--verbose]\n"
+            "recipes:",
+            program);
+    for (int i = 0; i < N_KINDS; i++) {
+        fprintf(stderr, " %s", kinds[i]->name);
+    }
+    fprintf(stderr, "\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t first = 1, count = 100;
+    const struct kind *kind = NULL;
+    struct totals totals = {0};
+    const char *scenario = NULL;
+    bool verbose = false, with_scenarios = true;
+
+    for (int i = 1; i < argc; i++) {
+        bool more = i + 1 < argc;
+
+        if (strcmp(argv[i], "--seed") == 0 && more) {
+            first = strtoull(argv[++i], NULL, 10);
+            count = with_scenarios ? 1 : count;
+            with_scenarios = false;
+        } else if (strcmp(argv[i], "--seeds") == 0 && more) {
+            count = strtoull(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--recipe") == 0 && more) {
+            kind = find_kind(argv[++i]);
+        } else if (strcmp(argv[i], "--scenario") == 0 && more) {
+            scenario = argv[++i];
+        } else if (strcmp(argv[i], "--verbose") == 0) {
+            verbose = true;
+        } else {
+            return usage(argv[0]);
+        }
+    }
+    if (scenario != NULL || with_scenarios) {
+        if (!scenarios_run(scenario, verbose)) {
+            return 2;
+        }
+    }
+    if (scenario != NULL) {
+        return 0;
+    }
+    for (uint64_t seed = first; seed < first + count; seed++) {
+        run(seed, kind != NULL ? kind : kinds[seed % N_KINDS], verbose, &totals);
+    }
+    printf("%llu seeds from %llu: %llu events, %llu faults, %llu achieved; nothing violated\n",
+           (unsigned long long)count, (unsigned long long)first,
+           (unsigned long long)totals.events, (unsigned long long)totals.faults,
+           (unsigned long long)totals.done);
+    printf("at rest at the latest %lld ms after the trouble\n", (long long)totals.longest_calm_ms);
+    return 0;
+}

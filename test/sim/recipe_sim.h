@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recipe_sim.h - users of recipes in processes of a simulated world.
+ *
+ * A run has one kind of recipe, some processes, and in each some users, who work on a few things
+ * (paths) together:
+ *
+ *   trouble   users work at random while links, sessions, processes and the server break
+ *   calm      nothing breaks any more; who holds something gives it back, nobody begins anew:
+ *             everything that waits must come to its end, soon
+ *   freed     all handles are freed: nothing may be left on the server */
+#ifndef PAWL_TEST_RECIPE_SIM_H
+#define PAWL_TEST_RECIPE_SIM_H
+
+#include "sim/sim_world.h"
+
+enum { MAX_USERS = 4, MAX_THINGS = 3 };
+
+struct sim;
+struct process;
+
+struct user {
+    struct sim *sim;
+    struct process *process;
+    int id;
+    int thing;
+    int64_t wake_ms;
+    void *own; /* of the kind */
+};
+
+struct kind {
+    const char *name;
+    size_t user_bytes;
+    void (*begin)(struct sim *s);   /* NULL: nothing to prepare */
+    void (*act)(struct user *u);    /* something random; in a calm world towards the end */
+    bool (*is_idle)(const struct user *u);
+    void (*free)(struct user *u);   /* its handles; also of those that were killed */
+    void (*check)(struct sim *s);   /* at every moment; NULL: nothing */
+    void (*changed)(struct sim *s); /* after every transaction; NULL: nothing */
+    void (*calm)(struct sim *s);    /* all is at rest, handles still live; NULL: nothing */
+    void (*finish)(struct sim *s);  /* all is freed; NULL: nothing */
+    bool no_robbers;                /* nodes are not deleted by hand */
+};
+
+extern const struct kind lock_kind, rwlock_kind, semaphore_kind, latch_kind, barrier_kind,
+    double_barrier_kind, queue_kind, counter_kind, cache_kind;
+
+struct process {
+    struct machine *machine;
+    bool ended; /* closed or killed */
+    int n_users;
+    struct user users[MAX_USERS];
+};
+
+/* An asynchronous call of a user's: told exactly once. */
+struct asked {
+    struct list link;
+    struct user *user;
+    void *handle;
+    const char *what;
+    int64_t since_ms;
+    int timeout_ms;
+    bool told, may_cancel;
+    int64_t detail;
+};
+
+/* What users do to one path. */
+struct thing {
+    char path[32];
+    uint64_t last_token;
+    int64_t number, maybe; /* for the kind */
+    uint64_t n_restarts;
+    void *own;
+};
+
+struct sim {
+    struct world *w;
+    const struct kind *kind;
+    bool calm;
+    int n_users, n_things, n_at_start;
+    struct thing things[MAX_THINGS];
+    struct process processes[MAX_MACHINES];
+    int n_processes;
+    struct list asked;
+    int64_t fault_ms, fault_pause_ms, think_ms, session_ms, calm_ms;
+    int n_faults, n_done; /* done: what users achieved */
+    void *own;
+};
+
+/* ---- for kinds ---- */
+
+bool user_lives(const struct user *u); /* neither closed nor killed */
+struct pawl_client *user_client(const struct user *u);
+bool sim_chance(struct sim *s, uint64_t one_in);
+int64_t sim_below(struct sim *s, int64_t n);
+int64_t sim_now_ms(const struct sim *s);
+
+struct asked *asked_new(struct user *u, const char *what, void *handle, int timeout_ms);
+void asked_drop(struct asked *asked); /* the call was not taken: it will not be told */
+
+/* The callback of `asked`: false when its user was killed, and does not count. */
+bool asked_told(struct asked *asked, int err);
+
+/* All live users, one after the other: NULL at the end. */
+struct user *sim_next_user(struct sim *s, int *at);
+
+/* ---- grants ---- */
+
+struct pawl_grant;
+
+/* Holds it now, as far as it matters: nothing was taken away from it. */
+bool user_holds(const struct user *u, const struct pawl_grant *g);
+
+/* A grant was given: tokens grow. */
+void sim_granted(struct user *u, const struct pawl_grant *g);
+
+/* States follow each other as the header says. */
+void sim_grant_changed(struct user *u, int *last, int state);
+
+#endif

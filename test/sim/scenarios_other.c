@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scenarios_other.c - stories about leases and leaders. */
+#include "pawl/election.h"
+#include "pawl/error.h"
+#include "pawl/semaphore.h"
+#include "recipes/grant.h"
+#include "sim/scenarios_recipes.h"
+
+/* ---- semaphores ---- */
+
+struct taker {
+    struct machine *m;
+    struct pawl_semaphore *s;
+    struct pawl_lease *lease;
+    int n_told, err;
+};
+
+static struct taker taker_of(struct world *w)
+{
+    struct pawl_semaphore_options o = {.size = sizeof(o), .max_leases = 1};
+    struct taker t = {.m = party_of(w, 100).m};
+
+    EXPECT(pawl_semaphore_new(t.m->client, "/a/semaphore", &o, &t.s) == 0);
+    return t;
+}
+
+static void told(struct pawl_semaphore *s, int err, struct pawl_lease *const *leases, size_t n,
+                 void *taker)
+{
+    struct taker *t = taker;
+
+    (void)s;
+    t->n_told++;
+    t->err = err;
+    t->lease = n > 0 ? leases[0] : NULL;
+}
+
+static void ignore(int err, void *arg)
+{
+    (void)err;
+    (void)arg;
+}
+
+static void take(struct taker *t)
+{
+    EXPECT(pawl_semaphore_acquire_async(t->s, 1, -1, told, t) == 0);
+}
+
+static int n_leases(void)
+{
+    return world_n_children(the_world, "/a/semaphore/leases");
+}
+
+/* R-16, CURATOR-315: the link breaks, or the caller gives up, between the lease's creation and its
+ * success. */
+static void lease_whose_creation_was_not_answered_is_not_lost(struct world *w)
+{
+    struct taker one = taker_of(w), two = taker_of(w);
+
+    for (int round = 0; round < 2; round++) {
+        take(&one);
+        UNTIL(world_n_children(w, "/a/semaphore/locks") > 0);
+        UNTIL(one.m->e->core->n_calls == 0 || n_leases() > 0);
+        world_freeze(one.m, TO_CLIENT, FOR_EVER);
+        world_run(w, 100);
+        world_cut(one.m, BOTH_WAYS);
+        if (round == 0) {
+            pawl_semaphore_cancel(one.s);
+        }
+        UNTIL(one.n_told == round + 1);
+        EXPECT(one.err == (round == 0 ? PAWL_ERR_CANCELLED : PAWL_OK) || one.err == PAWL_OK);
+        if (one.lease != NULL) {
+            EXPECT(pawl_lease_release_async(one.lease, ignore, NULL) == 0);
+        }
+        UNTIL(n_leases() <= 0);
+        take(&two);
+        UNTIL(two.n_told == round + 1);
+        EXPECT(two.err == 0 && pawl_grant_held(pawl_lease_grant(two.lease)));
+        EXPECT(pawl_lease_release_async(two.lease, ignore, NULL) == 0);
+        UNTIL(n_leases() == 0);
+    }
+    pawl_semaphore_free(one.s);
+    pawl_semaphore_free(two.s);
+    UNTIL(world_n_watches(w) == 0 && tree_n_ephemerals(world_tree(w)) == 0);
+}
+
+/* ---- latches ---- */
+
+struct candidate {
+    struct machine *m;
+    struct pawl_latch *latch;
+    bool leads;
+    int n_leader;
+    int64_t lost_ms;
+};
+
+static void on_leader(struct pawl_latch *l, uint64_t token, void *candidate)
+{
+    struct candidate *c = candidate;
+
+    (void)l;
+    (void)token;
+    c->leads = true;
+    c->n_leader++;
+}
+
+static void on_lost(struct pawl_latch *l, void *candidate)
+{
+    struct candidate *c = candidate;
+
+    (void)l;
+    c->leads = false;
+    c->lost_ms = world_now_ms(the_world);
+}
+
+static void join(struct candidate *c, struct world *w, int lost_percent)
+{
+    struct pawl_latch_options o = {
+        .size = sizeof(o), .id = "x", .on_leader = on_leader, .on_lost = on_lost, .arg = c};
+
+    *c = (struct candidate){.m = party_of(w, lost_percent).m};
+    EXPECT(pawl_latch_new(c->m->client, "/a/lock", &o, &c->latch) == 0);
+    EXPECT(pawl_latch_start(c->latch) == 0);
+}
+
+/* R-25, CURATOR-696: the leader has a new session; its old node is still there, and first. */
+static void leader_does_not_lead_by_the_node_of_its_old_session(struct world *w)
+{
+    struct candidate one, two;
+    int64_t old;
+
+    join(&one, w, 30);
+    UNTIL(one.leads);
+    old = world_session(one.m);
+    join(&two, w, 100);
+    UNTIL(n_nodes() == 2);
+    world_cut_off(one.m, 60000, 60000);
+    UNTIL(one.m->e->core->state == PAWL_STATE_LOST);
+    EXPECT(n_nodes() == 2 && !pawl_latch_is_leader(one.latch));
+    one.m->cut_off_until_ms = 0;
+    UNTIL(is_connected(one.m));
+    EXPECT(world_session(one.m) != old);
+    UNTIL(two.leads);
+    EXPECT(!pawl_latch_is_leader(one.latch) && one.n_leader == 1);
+    pawl_latch_free(two.latch);
+    UNTIL(one.leads);
+    EXPECT(pawl_latch_grant(one.latch)->session_id == world_session(one.m));
+    pawl_latch_free(one.latch);
+    UNTIL(n_nodes() == 0 && world_n_watches(w) == 0);
+}
+
+/* somebody deletes the leader's node. */
+static void leader_learns_at_once_that_its_node_was_deleted(struct world *w)
+{
+    struct candidate one, two;
+    char path[128];
+    int64_t then;
+
+    join(&one, w, 100);
+    UNTIL(one.leads);
+    join(&two, w, 100);
+    UNTIL(n_nodes() == 2);
+    world_run(w, 200);
+    pawl_grant_path(pawl_latch_grant(one.latch), path, sizeof(path));
+    EXPECT(world_delete(w, path) == 0);
+    then = world_now_ms(w);
+    UNTIL(two.leads);
+    UNTIL(!one.leads);
+    EXPECT(one.lost_ms <= then + 50);
+    UNTIL(n_nodes() == 2); /* it queues again, behind */
+    pawl_latch_free(two.latch);
+    UNTIL(one.leads);
+    pawl_latch_free(one.latch);
+    UNTIL(n_nodes() == 0 && world_n_watches(w) == 0);
+}
+
+const struct scenario other_scenarios[] = {
+    {"R-16", lease_whose_creation_was_not_answered_is_not_lost},
+    {"R-25", leader_does_not_lead_by_the_node_of_its_old_session},
+    {"R-27", leader_learns_at_once_that_its_node_was_deleted},
+    {NULL, NULL},
+};

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sim_world.h - simulated time, links, a server with its disk, and client processes; by seed.
+ *
+ * The clients are the real ones, without threads (PAWL_DISPATCH_EXTERNAL); what io_thread.c does
+ * for them on a machine, sim_machine.c does here. The server is a member as the daemon drives it.
+ * Time jumps from one thing that happens to the next; a process that is paused is not driven
+ * meanwhile, and has to find out by itself. One world at a time. */
+#ifndef PAWL_TEST_SIM_WORLD_H
+#define PAWL_TEST_SIM_WORLD_H
+
+#include "client/internal.h"
+#include "lib/member_fixture.h"
+
+enum { MAX_MACHINES = 64, MAX_ROBBED = 256, FOR_EVER = 1 << 30 };
+
+/* Bytes on their way; `eof`: the other end has closed. */
+struct piece {
+    struct list link;
+    int64_t due_ms;
+    bool eof;
+    size_t at, len;
+    uint8_t data[];
+};
+
+/* One direction of a link. It keeps the order, whatever happens. */
+struct pipe {
+    struct list pieces;
+    int64_t last_due_ms;
+    int64_t frozen_until_ms; /* nothing arrives before */
+};
+
+/* A link outlives the end that was closed: what was sent still arrives, unless it is cut. */
+struct sim_link {
+    struct list link;
+    struct machine *client;         /* NULL: closed there */
+    struct connection *server_side; /* NULL: not made yet, or closed there */
+    int64_t up_at_ms;               /* being made until then; 0: it stands */
+    bool refused;
+    struct pipe to_server, to_client;
+};
+
+/* A process with one client. */
+struct machine {
+    int id;
+    struct pawl_client *client; /* NULL: ended */
+    struct engine *e;
+    struct sim_link *socket;
+    bool woken, dead;
+    int64_t due_ms, paused_until_ms, writable_at_ms, cut_off_until_ms;
+    int n_turns; /* blocking calls it is inside of */
+};
+
+/* What somebody took away from its owner, who may believe for a moment that he still has it. */
+struct robbed {
+    int64_t session_id;
+    char path[128];
+};
+
+struct world {
+    uint64_t seed;
+    struct prng random;
+    bool trouble, verbose;
+    uint64_t trace; /* of everything that happened */
+    uint64_t n_events, n_restarts;
+
+    struct member_options options;
+    struct member_fixture server;
+    bool server_is_down;
+    int64_t up_again_ms, tick_ms, durable_at_ms, slow_disk_until_ms;
+    int slow_link_one_in, latency_ms;
+    struct list links;
+    struct machine machines[MAX_MACHINES];
+    int n_machines;
+    struct robbed robbed[MAX_ROBBED];
+    int n_robbed;
+
+    /* A frame on its way to the server; true: it was dealt with, `reply` is what it gets. */
+    bool (*intercept)(struct sim_link *l, struct bytes frame, struct strbuf *reply);
+
+    /* Who lives in it. */
+    int64_t (*next_ms)(void *arg);
+    void (*act)(void *arg);
+    void (*check)(void *arg);
+    void (*changed)(void *arg); /* a transaction was appended, and the server's replica has it */
+    void *arg;
+    const char *replay; /* how to see a failure again */
+};
+
+/* `tick_ms`: sessions live up to so much longer than they should; 0: by the seed. */
+struct world *world_new(uint64_t seed, int32_t tick_ms, bool verbose);
+void world_free(struct world *w);
+extern struct world *the_world;
+
+static inline int64_t world_now_ms(const struct world *w)
+{
+    return w->server.now_us / 1000;
+}
+
+/* Something was not as it has to be: says what, and how to see it again. Does not return. */
+_Noreturn void world_violated(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Part of the trace: the same seed, the same trace. */
+void world_note(int who, const char *what, int64_t detail);
+
+bool world_chance(struct world *w, uint64_t one_in);
+int64_t world_below(struct world *w, int64_t n);
+
+/* The next thing happens; not later than `limit_ms`. */
+void world_step(struct world *w, int64_t limit_ms);
+void world_run(struct world *w, int64_t ms);
+int64_t world_soon_ms(struct world *w); /* the next thing that is due */
+
+/* ---- processes ---- */
+
+struct process_options {
+    int session_ms, lost_percent;
+    const char *name_space;
+};
+struct machine *world_start(struct world *w, const struct process_options *o);
+void world_close(struct machine *m, int timeout_ms); /* blocks, in simulated time */
+void world_kill(struct machine *m);                  /* its memory goes with the world */
+void world_pause(struct machine *m, int64_t ms);     /* SIGSTOP */
+bool machine_runs(const struct machine *m);
+void machine_drive(struct machine *m);
+
+/* ---- trouble ---- */
+
+enum { TO_SERVER = 1, TO_CLIENT = 2, BOTH_WAYS = 3 };
+void world_cut(struct machine *m, int ways);              /* who is told; bytes may be lost */
+void world_freeze(struct machine *m, int ways, int64_t ms); /* FOR_EVER: silent */
+/* Nothing reaches the server any more, on no link; what it has sent arrives, but late. */
+void world_cut_off(struct machine *m, int64_t ms, int64_t late_ms);
+void world_crash(struct world *w, int64_t down_ms);       /* the server restarts from its disk */
+void world_slow_disk(struct world *w, int64_t ms);
+
+/* Somebody else, who is answered at once. The server must be up. */
+int world_create(struct world *w, const char *path);
+int world_delete(struct world *w, const char *path);
+void world_kill_session(struct world *w, int64_t session_id);
+bool world_is_robbed(const struct world *w, int64_t session_id, const char *path);
+
+/* ---- the server's state ---- */
+
+struct tree *world_tree(struct world *w);
+size_t world_n_watches(struct world *w);
+int world_n_children(struct world *w, const char *path); /* -1: no such node */
+size_t world_n_sessions(struct world *w);
+int64_t world_session(const struct machine *m);
+
+/* ---- sim_net.c, for the other two ---- */
+
+void net_serve(struct world *w); /* whatever of the server is due now */
+int64_t net_soon_ms(const struct world *w);
+void net_free(struct world *w);
+
+struct sim_link *net_dial(struct world *w, struct machine *m);
+bool net_dialed(struct world *w, struct sim_link *l); /* false: refused */
+void net_send(struct world *w, struct sim_link *l, struct bytes b);
+void net_hang_up(struct world *w, struct sim_link *l); /* the client's end */
+struct piece *net_arrived(struct world *w, struct pipe *p); /* NULL: nothing */
+void net_taken(struct piece *p);
+int64_t net_next_ms(const struct pipe *p);
+
+/* ---- sim_machine.c ---- */
+
+int64_t machine_next_ms(const struct machine *m);
+
+#endif
