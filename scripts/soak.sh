@@ -24,8 +24,10 @@ while [ "$(date +%s)" -lt "$end" ]; do
     turn /usr/bin/python3 test/interop/differential.py --seed "$seed" --ops 5000
     turn /usr/bin/python3 test/interop/kill9.py --server pawld --rounds 20 --seed "$seed" --then-apache
     turn /usr/bin/python3 test/interop/folders.py --server pawld --seed "$seed"
-    turn /usr/bin/python3 test/e2e/lock_referee.py --program "$build/test/e2e/lock_worker" \
-        --rounds 4 --seed "$seed"
+    for kind in lock write mutex latch; do
+        turn /usr/bin/python3 test/e2e/lock_referee.py --program "$build/test/e2e/lock_worker" \
+            --kind "$kind" --rounds 3 --seed "$seed"
+    done
     turn "$build/bin/pawl-client-sim" --seed "$seed" --seeds 50
     turn "$build/bin/pawl-recipe-sim" --seed "$((seed * 10000))" --seeds 5000
     for replay in "$build"/bin/replay-*; do

@@ -116,11 +116,6 @@ static struct auth_entry *nth_auth(struct core *c, size_t n)
 
 /* ---- removing watches ---- */
 
-struct leaving {
-    const struct core *core;
-    const char *path;
-};
-
 typedef bool (*call_is_fn)(const struct call *call, const void *arg);
 
 static bool any_call(const struct core *c, call_is_fn is, const void *arg)
@@ -138,37 +133,48 @@ static bool any_call(const struct core *c, call_is_fn is, const void *arg)
     return false;
 }
 
-/* What is on its way and will be, once it is answered, one more who needs the watch of `arg`. */
-static bool comes(const struct call *call, const void *arg)
-{
-    const struct call *unwatch = arg;
-
-    return call->watch_table < N_WATCHER_KINDS &&
-           (unwatch->unwatch_mask & 1u << call->watch_table) != 0 &&
-           strcmp(call->path, unwatch->path) == 0 &&
-           !event_target_same(&call->target, &unwatch->target);
-}
-
-struct goer {
-    enum watcher_kind table;
-    const struct event_target *target;
+/* A watcher at a path, or one to be; and from where in the stream on it is. */
+struct needer {
+    const struct core *core;
     const char *path;
+    unsigned table;
+    const struct event_target *target;
+    uint64_t since;
 };
 
-static bool goes(const struct call *call, const void *arg)
+static bool removes(const struct call *call, const void *needer)
 {
-    const struct goer *g = arg;
+    const struct needer *n = needer;
 
-    return (call->unwatch_mask & 1u << g->table) != 0 && strcmp(call->path, g->path) == 0 &&
-           (call->unwatch_all || event_target_same(&call->target, g->target));
+    return (call->unwatch_mask & 1u << n->table) != 0 && call->end > n->since &&
+           strcmp(call->path, n->path) == 0 &&
+           (call->unwatch_all || event_target_same(&call->target, n->target));
 }
 
-static bool leaves(enum watcher_kind table, const struct event_target *target, void *arg)
+static bool leaves(enum watcher_kind table, const struct event_target *target, void *needer)
 {
-    const struct leaving *l = arg;
-    struct goer g = {table, target, l->path};
+    struct needer n = *(const struct needer *)needer;
 
-    return any_call(l->core, goes, &g);
+    n.table = (unsigned)table;
+    n.target = target;
+    return any_call(n.core, removes, &n);
+}
+
+struct unwatch {
+    const struct core *core;
+    const struct call *call;
+};
+
+/* A request on its way whose answer makes one more who needs the watch. */
+static bool comes(const struct call *call, const void *unwatch)
+{
+    const struct unwatch *u = unwatch;
+    struct needer n = {u->core, call->path, call->watch_table, &call->target, call->end};
+
+    return call->watch_table < N_WATCHER_KINDS &&
+           (u->call->unwatch_mask & 1u << call->watch_table) != 0 &&
+           strcmp(call->path, u->call->path) == 0 &&
+           !event_target_same(&call->target, &u->call->target) && !any_call(u->core, removes, &n);
 }
 
 /* A watch goes from the server only with the last of ours that needs it; otherwise the server is
@@ -176,12 +182,13 @@ static bool leaves(enum watcher_kind table, const struct event_target *target, v
  * still on its way, but not one who is about to go. */
 static bool is_shared(const struct core *c, const struct call *call)
 {
-    struct leaving l = {c, call->path};
+    struct needer any = {.core = c, .path = call->path};
+    struct unwatch u = {c, call};
 
     return call->unwatch_mask != 0 && !call->unwatch_all &&
-           (any_call(c, comes, call) ||
+           (any_call(c, comes, &u) ||
             watches_others(&c->watches, call->unwatch_mask, bytes_str(call->path), &call->target,
-                           leaves, &l) > 0);
+                           leaves, &any) > 0);
 }
 
 /* ---- calls ---- */

@@ -80,7 +80,7 @@ void ask_end(struct ask *a, int err)
     timer_clear(a->r->e, &a->timer);
     if (a->waiter != NULL) {
         waiter_finish(a->r->e, a->waiter);
-    } else if (a->tell != NULL) {
+    } else if (a->tell != NULL && !a->r->e->stop) {
         note_post(a->r->e, &a->note);
     } else {
         ask_unref(a);

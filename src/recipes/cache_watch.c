@@ -166,7 +166,9 @@ static void watches_ended(struct pawl_cache *c, struct entry *e, bool data, bool
 
 static void changed(struct pawl_cache *c, struct entry *e, const struct pawl_event *event)
 {
-    if (event->type == PAWL_EVENT_CREATED && !c->one_shot) {
+    /* Not after a reconnect: then it may be the news for somebody else's one-shot watch of the same
+     * path, and the node, with children, be there for long. */
+    if (event->type == PAWL_EVENT_CREATED && !c->one_shot && !c->resyncing) {
         e->live = true;
     }
     if (e->hidden) {
@@ -268,8 +270,10 @@ static void resync_entry(struct pawl_cache *c, struct entry *e)
     e->live = false;
     if (e->hidden) {
         cache_read_want(c, e, WANT_LIST);
-    } else if ((e->asked & (WANT_READ | WANT_EXISTS)) == 0) {
-        e->verify = e->node != NULL;
+        return;
+    }
+    e->verify = e->node != NULL; /* also by an answer that is under way: what it says of children */
+    if ((e->asked & (WANT_READ | WANT_EXISTS)) == 0) {
         cache_read_want(c, e, WANT_READ);
     }
 }

@@ -367,6 +367,7 @@ static void ahead_read(const struct pawl_reply *reply, void *attempt)
             unwatch_ahead(a);
         }
     } else if (reply->err == PAWL_ERR_NO_NODE) {
+        a->died = true; /* nobody saw how it went: the delay is on the safe side */
         ask_list(a);
     } else if (reply->err != 0) {
         fail(c, reply->err);

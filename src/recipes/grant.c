@@ -25,10 +25,9 @@ static bool is_lit(const struct pawl_grant *g)
 
 static void post(struct pawl_grant *g)
 {
-    if (g->fn != NULL && !g->note.posted) {
-        recipe_ref(g->r);
+    if (g->fn != NULL && !g->note.posted && !g->r->e->stop) {
         g->n_notes++;
-        note_post(g->r->e, &g->note);
+        recipe_post(g->r, &g->note);
     }
 }
 

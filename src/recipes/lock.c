@@ -112,11 +112,10 @@ static void tell_done(struct acquire *a, int err)
         waiter_finish(a->lock->r.e, a->waiter);
     } else if (a->step != NULL) {
         a->step(a, err);
-    } else if (a->done == NULL) {
-        free(a);
+    } else if (a->done == NULL || a->lock->r.e->stop) {
+        free(a); /* nobody asks, or nobody is left to be told: see pawl_lock_release_async() */
     } else {
-        recipe_ref(&a->lock->r);
-        note_post(a->lock->r.e, &a->note);
+        recipe_post(&a->lock->r, &a->note);
     }
 }
 
@@ -394,13 +393,15 @@ int pawl_lock_release_async(struct pawl_lock *l, pawl_lock_fn done, void *arg)
     if (rc != 0) {
         return rc;
     }
-    a = new_acquire(l, done, arg);
+    a = new_acquire(l, l->r.e->stop ? NULL : done, arg);
     rc = a == NULL ? PAWL_ERR_NO_MEMORY : lock_release(l, pthread_self(), a, &ended);
     if (a != NULL && rc == PAWL_ERR_NOT_HELD) {
         free(a);
-    } else if (a != NULL && ended) {
-        tell_done(a, rc);
-        rc = 0;
+    } else if (a != NULL) {
+        rc = l->r.e->stop ? PAWL_ERR_CLOSING : 0; /* released all the same, with its session */
+        if (ended) {
+            tell_done(a, rc);
+        }
     }
     recipe_end(&l->r);
     return rc;
@@ -425,10 +426,7 @@ static void revoked(struct contender *c)
 {
     struct pawl_lock *l = container_of(c, struct holder, contender)->lock;
 
-    if (!l->revoke_note.posted) {
-        recipe_ref(&l->r);
-        note_post(l->r.e, &l->revoke_note);
-    }
+    recipe_post(&l->r, &l->revoke_note);
 }
 
 int pawl_lock_revoke(struct pawl_client *c, const char *path)

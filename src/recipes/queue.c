@@ -53,7 +53,7 @@ static void lock_folder_made(const struct pawl_reply *reply, void *queue)
 {
     struct pawl_queue *q = queue;
 
-    if (is_made(q, recipe_done(reply) ? 0 : reply->err, q->lock_base, lock_folder_made)) {
+    if (is_made(q, recipe_was_done(reply) ? 0 : reply->err, q->lock_base, lock_folder_made)) {
         q->ready = true;
         queue_next(q);
     }
@@ -64,7 +64,7 @@ static void folder_made(const struct pawl_reply *reply, void *queue)
 {
     struct pawl_queue *q = queue;
 
-    if (is_made(q, recipe_done(reply) ? 0 : reply->err, q->base, folder_made)) {
+    if (is_made(q, recipe_was_done(reply) ? 0 : reply->err, q->base, folder_made)) {
         if (q->lock_base != NULL) {
             make_folder(q, q->lock_base, lock_folder_made);
         } else {
@@ -131,7 +131,7 @@ static void listed(const struct pawl_reply *reply, void *queue)
     struct pawl_queue *q = queue;
 
     q->listing = false;
-    if (recipe_done(reply) && !q->watching) { /* set twice it is still one */
+    if (recipe_was_done(reply) && !q->watching) { /* set twice it is still one */
         q->watching = true;
         recipe_ref(&q->r);
     }
@@ -207,7 +207,7 @@ static void locks_listed(const struct pawl_reply *reply, void *queue)
     struct pawl_queue *q = queue;
 
     q->asking_locks = false;
-    if (recipe_done(reply)) {
+    if (recipe_was_done(reply)) {
         q->watching_locks = true;
         recipe_ref(&q->r);
     }

@@ -112,7 +112,7 @@ static void requeued(const struct pawl_reply *reply, void *queue)
 
     if (queue_link_trouble(reply->err)) {
         requeue(q);
-    } else if (recipe_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
+    } else if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
         q->dirty = true;
         end(q);
     } else {
@@ -151,7 +151,7 @@ static void deleted(const struct pawl_reply *reply, void *queue)
 {
     struct pawl_queue *q = queue;
 
-    if (recipe_done(reply)) {
+    if (recipe_was_done(reply)) {
         end(q);
     } else {
         end_badly(q, reply->err);
@@ -283,7 +283,7 @@ static void taken(const struct pawl_reply *reply, void *queue)
     struct pawl_queue *q = queue;
     int err = reply->err;
 
-    if (recipe_done(reply)) {
+    if (recipe_was_done(reply)) {
         hand_over(q);
     } else if (err == PAWL_ERR_NO_NODE || err == PAWL_ERR_BAD_VERSION || queue_link_trouble(err)) {
         q->dirty = q->dirty || err != PAWL_ERR_NO_NODE;
@@ -348,7 +348,7 @@ static void old_lock_gone(const struct pawl_reply *reply, void *queue)
 {
     struct pawl_queue *q = queue;
 
-    if (recipe_done(reply)) {
+    if (recipe_was_done(reply)) {
         lock_it(q);
     } else {
         end_badly(q, reply->err);
@@ -374,7 +374,7 @@ static void locked(const struct pawl_reply *reply, void *queue)
     struct job *j = &q->job;
 
     j->session_id = reply->err == 0 ? reply->stat.ephemeral_owner : 0;
-    if (reply->err != 0 && recipe_done(reply)) {
+    if (reply->err != 0 && recipe_was_done(reply)) {
         j->session_id = q->r.e->core->session_id; /* to be unlocked */
     }
     if (reply->err == PAWL_ERR_NODE_EXISTS) {

@@ -144,8 +144,8 @@ static void answered(const struct pawl_reply *reply, void *put)
         wait_again(p); /* somebody has deleted the folder */
         queue_make(q);
     } else {
-        q->n_children += recipe_done(reply);
-        end_put(p, recipe_done(reply) ? 0 : reply->err, reply->path);
+        q->n_children += recipe_was_done(reply);
+        end_put(p, recipe_was_done(reply) ? 0 : reply->err, reply->path);
         queue_next(q);
     }
     recipe_unref(&q->r);

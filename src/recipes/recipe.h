@@ -58,12 +58,11 @@ void recipe_note_end(struct recipe *r);
  * left to run it. */
 void recipe_post(struct recipe *r, struct note *n);
 
-/* The server has done it, also when there was no memory for its answer: a watch that was asked for is
- * set, and will have its event. */
+/* The server has done it, also when there was no memory for its answer: a watch that was asked for
+ * is set, and will have its event. */
 static inline bool recipe_was_done(const struct pawl_reply *reply)
 {
-    return reply->err == 0 ||
-           (reply->err == PAWL_ERR_NO_MEMORY && reply->outcome == PAWL_OUTCOME_DONE);
+    return reply->outcome == PAWL_OUTCOME_DONE;
 }
 
 /* The step waits for `w` up to `timeout_ms` (-1: for ever); OPERATION_TIMEOUT, WOULD_DEADLOCK. */
@@ -71,13 +70,6 @@ int recipe_wait(struct recipe *r, struct waiter *w, int64_t timeout_ms);
 
 int64_t recipe_now_ms(void);
 int64_t recipe_wall_ms(void); /* since 1970: for what other processes read */
-
-/* The server did it, and a watch that was asked for is set; `err` may still say that there was no
- * memory for the answer. */
-static inline bool recipe_done(const struct pawl_reply *reply)
-{
-    return reply->outcome == PAWL_OUTCOME_DONE;
-}
 
 /* "a/b" of two parts; the root's slash is not doubled. The caller frees it; NULL: no memory. */
 char *recipe_join(const char *parent, const char *name);

@@ -102,7 +102,7 @@ static void created(const struct pawl_reply *reply, void *registration)
     int err = reply->err;
 
     g->busy = false;
-    if (recipe_done(reply)) {
+    if (recipe_was_done(reply)) {
         err = 0;
         made_it(g, reply);
     } else if (link_trouble(err) && g->instance->i.type == PAWL_SERVICE_DYNAMIC_SEQUENTIAL) {
@@ -275,7 +275,7 @@ static void deleted(const struct pawl_reply *reply, void *registration)
     struct recipe *r = &g->d->r;
 
     g->busy = false;
-    if (recipe_done(reply)) {
+    if (recipe_was_done(reply)) {
         g->there = g->foreign = g->look = false;
         drive(g);
     } else {
@@ -290,12 +290,12 @@ static void written(const struct pawl_reply *reply, void *registration)
     struct recipe *r = &g->d->r;
 
     g->busy = false;
-    if (recipe_done(reply)) {
+    if (recipe_was_done(reply)) {
         g->written = g->sent;
     } else if (reply->err == PAWL_ERR_NO_NODE) {
         g->there = false;
     }
-    if (recipe_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
+    if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
         drive(g);
     } else {
         failed(g, reply->err);

@@ -149,7 +149,7 @@ static void entry_read(const struct pawl_reply *reply, void *entry)
 
     e->reading = false;
     s->n_reading--;
-    if (recipe_done(reply) && !e->watching) {
+    if (recipe_was_done(reply) && !e->watching) {
         e->watching = true;
         recipe_ref(&s->r);
     }
@@ -286,7 +286,7 @@ static void listed(const struct pawl_reply *reply, void *cache)
     int rc = reply->err;
 
     s->listing = false;
-    if (recipe_done(reply) && !s->watching) {
+    if (recipe_was_done(reply) && !s->watching) {
         s->watching = true;
         recipe_ref(&s->r);
     }

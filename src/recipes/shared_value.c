@@ -71,9 +71,8 @@ static void tell_all(void *value)
 void value_changed(struct pawl_shared_value *v)
 {
     v->serial++;
-    if (v->state == VALUE_STARTED && !list_empty(&v->listeners) && !v->note.posted) {
-        recipe_ref(&v->r);
-        note_post(v->r.e, &v->note);
+    if (v->state == VALUE_STARTED && !list_empty(&v->listeners)) {
+        recipe_post(&v->r, &v->note);
     }
 }
 

@@ -6,19 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/client_fixture.h"
 #include "lib/test.h"
+
+#include "lib/recipe_helpers.h"
 #include "pawl/lock.h"
-
-enum { SOON_MS = FIXTURE_SOON_S * 1000 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static struct pawl_lock *new_lock(struct pawl_client *c, const char *path,
                                   const struct pawl_lock_options *options)
@@ -27,22 +18,6 @@ static struct pawl_lock *new_lock(struct pawl_client *c, const char *path,
 
     assert_int_equal(pawl_lock_new(c, path, options, &l), 0);
     return l;
-}
-
-static int n_nodes(struct pawl_client *c, const char *path)
-{
-    struct pawl_reply *reply;
-    int n = pawl_children(c, path, NULL, &reply) == 0 ? (int)reply->children.n : 0;
-
-    pawl_reply_free(reply);
-    return n;
-}
-
-static void until_nodes(struct pawl_client *c, const char *path, int n)
-{
-    for (int64_t end = now_ms() + SOON_MS; n_nodes(c, path) != n;) {
-        assert_true(now_ms() < end);
-    }
 }
 
 /* ---- one holder ---- */
@@ -129,20 +104,6 @@ static void who_gives_up_leaves_no_node_behind(void **state)
     pawl_client_close(c);
 }
 
-struct told {
-    sem_t done;
-    _Atomic int err;
-};
-
-static void tell(struct pawl_lock *l, int err, void *arg)
-{
-    struct told *t = arg;
-
-    (void)l;
-    t->err = err;
-    sem_post(&t->done);
-}
-
 static void a_release_hands_over_to_the_next_in_line(void **state)
 {
     struct pawl_client *c = client_fixture_open(NULL), *d = client_fixture_open(NULL);
@@ -154,7 +115,7 @@ static void a_release_hands_over_to_the_next_in_line(void **state)
     sem_init(&t.done, 0, 0);
     assert_int_equal(pawl_lock_acquire(a, SOON_MS), 0);
     first = pawl_lock_token(a);
-    assert_int_equal(pawl_lock_acquire_async(b, -1, tell, &t), 0);
+    assert_int_equal(pawl_lock_acquire_async(b, -1, tell_lock, &t), 0);
     until_nodes(c, "/locks/c", 2);
     assert_int_equal(t.err, 1);
     assert_int_equal(pawl_lock_release(a), 0);
@@ -162,7 +123,7 @@ static void a_release_hands_over_to_the_next_in_line(void **state)
     assert_int_equal(t.err, 0);
     assert_true(pawl_lock_held(b));
     assert_true(pawl_lock_token(b) > first);
-    assert_int_equal(pawl_lock_release_async(b, tell, &t), 0);
+    assert_int_equal(pawl_lock_release_async(b, tell_lock, &t), 0);
     wait_semaphore(&t.done);
     assert_int_equal(t.err, 0);
     pawl_lock_free(a);
@@ -180,11 +141,11 @@ static void cancel_and_free_end_those_who_wait(void **state)
     (void)state;
     sem_init(&t.done, 0, 0);
     assert_int_equal(pawl_lock_acquire(a, SOON_MS), 0);
-    assert_int_equal(pawl_lock_acquire_async(b, -1, tell, &t), 0);
+    assert_int_equal(pawl_lock_acquire_async(b, -1, tell_lock, &t), 0);
     pawl_lock_cancel(b);
     wait_semaphore(&t.done);
     assert_int_equal(t.err, PAWL_ERR_CANCELLED);
-    assert_int_equal(pawl_lock_acquire_async(b, -1, tell, &t), 0);
+    assert_int_equal(pawl_lock_acquire_async(b, -1, tell_lock, &t), 0);
     until_nodes(c, "/locks/d", 2);
     pawl_lock_free(b);
     wait_semaphore(&t.done);
@@ -242,20 +203,6 @@ static void threads_of_one_handle_contend_when_they_own_it(void **state)
 }
 
 /* ---- the grant tells the truth ---- */
-
-struct grant_log {
-    sem_t some;
-    _Atomic int last;
-};
-
-static void log_grant(struct pawl_grant *g, enum pawl_grant_state state, void *arg)
-{
-    struct grant_log *log = arg;
-
-    (void)g;
-    log->last = (int)state;
-    sem_post(&log->some);
-}
 
 static bool is_readable(int fd)
 {
@@ -399,9 +346,10 @@ static void the_delay_follows_a_death_and_not_a_release(void **state)
 
     (void)state;
     sem_init(&t.done, 0, 0);
+    until_watches(0); /* of the tests before */
     assert_int_equal(pawl_lock_acquire(a, SOON_MS), 0);
-    assert_int_equal(pawl_lock_acquire_async(b, -1, tell, &t), 0);
-    until_nodes(d, "/locks/j", 2);
+    assert_int_equal(pawl_lock_acquire_async(b, -1, tell_lock, &t), 0);
+    until_watches(2); /* the holder's own, and that of him who waits */
     began = now_ms();
     assert_int_equal(pawl_lock_release(a), 0);
     wait_semaphore(&t.done);
@@ -409,8 +357,8 @@ static void the_delay_follows_a_death_and_not_a_release(void **state)
     assert_int_equal(pawl_lock_release(b), 0);
 
     assert_int_equal(pawl_lock_acquire(a, SOON_MS), 0);
-    assert_int_equal(pawl_lock_acquire_async(b, -1, tell, &t), 0);
-    until_nodes(d, "/locks/j", 2);
+    assert_int_equal(pawl_lock_acquire_async(b, -1, tell_lock, &t), 0);
+    until_watches(2); /* the holder's own, and that of him who waits */
     began = now_ms();
     pawl_client_close(c); /* with it goes the session */
     wait_semaphore(&t.done);

@@ -24,7 +24,7 @@ import servers  # noqa: E402
 KINDS = (("acquire", 1000), ("lock", 1000), ("queue", 100), ("rwlock", 100), ("semaphore", 100),
          ("latch", 100), ("selector", 100), ("barrier", 100), ("count", 100), ("items", 100), ("cache", 100),
          ("group", 100), ("discovery", 100), ("client", 50))
-HEAP_BYTES = 16 * 1024   # may be in use more: a buffer that once had to be larger
+HEAP_BYTES = 4096  # may be in use more: something under way at the moment of the look
 CLIENT_KB = 1024
 SERVER_KB = 4096
 SANITIZED = bool(os.environ.get("PAWL_SANITIZE"))  # their memory grows by design

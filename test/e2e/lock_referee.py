@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes want one lock; whoever holds it is killed, stopped or cut off, again and again.
 
-    lock_referee.py --program BUILD/lock_worker [--rounds N] [--only pawld|local] [--seed S]
+    lock_referee.py --program BUILD/lock_worker [--kind lock] [--rounds N] [--only pawld|local]
+                    [--seed S]
 
 lock_worker.c says what a worker does. The referee, a resource as others would build one, accepts
 only tokens that grow. What must be true:
@@ -260,11 +261,9 @@ class Proxy:
 # ---- workers and what happens to them ------------------------------------------------------------
 
 class Worker:
-    def __init__(self, program, name, referee, servers_text, proxy, policy):
+    def __init__(self, command, name, proxy):
         self.name, self.proxy = name, proxy
-        self.process = subprocess.Popen(
-            [program, servers_text, str(SESSION_MS), str(referee.port), name, policy],
-            stdin=subprocess.PIPE)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE)
 
     def stop(self):
         self.process.stdin.close()
@@ -281,8 +280,9 @@ class Worker:
 class Crowd:
     """The workers. `server` is a pawld; None: they are among themselves in a folder."""
 
-    def __init__(self, program, server, folder):
-        self.program, self.server, self.folder = program, server, folder
+    def __init__(self, options, server, folder):
+        self.program, self.kind = options.program, options.kind
+        self.server, self.folder = server, folder
         self.referee = Referee()
         self.workers = {}
         self.n = 0
@@ -299,7 +299,8 @@ class Crowd:
             servers_text = "127.0.0.1:%d" % proxy.port
         else:
             proxy, servers_text = None, "local:" + self.folder
-        self.workers[name] = Worker(self.program, name, self.referee, servers_text, proxy, policy)
+        self.workers[name] = Worker([self.program, servers_text, str(SESSION_MS),
+                                     str(self.referee.port), name, policy, self.kind], name, proxy)
 
     def check_alive(self):
         for worker in self.workers.values():
@@ -370,6 +371,19 @@ class Crowd:
         self.wait_next(entry)
         self.add()
 
+    def kill_host(self):
+        """Who holds the lock is not the host, and goes on holding it while another takes over."""
+        entry = self.referee.catch_one(lambda name: not self.is_host(name))
+        name = next(name for name in self.workers if self.is_host(name))
+        worker = self.workers.pop(name)
+        worker.process.kill()
+        worker.close()
+        self.referee.let_go(entry, "go")
+        self.wait_next(entry)
+        with self.referee.changed:
+            assert all(token != entry.token for token, _, _ in self.referee.late), "it was lost"
+        self.add()
+
     def end(self):
         for worker in self.workers.values():
             worker.stop()
@@ -402,9 +416,9 @@ def play(crowd, blows, where):
               crowd.slowest, len(referee.late), referee.n_refused), flush=True)
 
 
-def on_pawld(program, blows):
+def on_pawld(options, blows):
     with servers.make("pawld", config={"tickTime": str(TICK_MS)}) as server:
-        crowd = Crowd(program, server, None)
+        crowd = Crowd(options, server, None)
         try:
             play(crowd, blows, "pawld")
         finally:
@@ -412,9 +426,9 @@ def on_pawld(program, blows):
         server.end()
 
 
-def on_local(program, blows):
+def on_local(options, blows):
     folder = tempfile.mkdtemp(prefix="referee-")
-    crowd = Crowd(program, None, folder)
+    crowd = Crowd(options, None, folder)
     try:
         play(crowd, blows, "local:DIR")
     finally:
@@ -425,19 +439,20 @@ def on_local(program, blows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--program", required=True)
+    parser.add_argument("--kind", choices=("lock", "write", "mutex", "latch"), default="lock")
     parser.add_argument("--rounds", type=int, default=2, help="of every blow")
     parser.add_argument("--only", choices=("pawld", "local"))
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     options = parser.parse_args()
-    print("seed %d" % options.seed, flush=True)
+    print("%s, seed %d" % (options.kind, options.seed), flush=True)
     order = random.Random(options.seed)
     for where, run, blows in (
             ("pawld", on_pawld, ["kill", "stop", "close_link", "silence_link", "kill_waiter"]),
-            ("local", on_local, ["kill", "stop", "kill_waiter"])):
+            ("local", on_local, ["kill", "stop", "kill_waiter", "kill_host"])):
         blows = blows * options.rounds
         order.shuffle(blows)
         if options.only in (None, where):
-            run(options.program, blows)
+            run(options, blows)
     return 0
 
 

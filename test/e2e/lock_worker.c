@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lock_worker.c - one of several processes that want the same lock; lock_referee.py watches them.
  *
- *   lock_worker SERVERS SESSION_MS REFEREE_PORT NAME stop|go-on    until its standard input ends
+ *   lock_worker SERVERS SESSION_MS REFEREE_PORT NAME stop|go-on KIND
+ *
+ * until its standard input ends. KIND is lock, write (of a read/write lock), mutex (a semaphore of
+ * one) or latch: whatever gives a grant.
  *
  * Inside it says so to the referee and writes to him while the grant says that it holds, each time
  * with its token and the time (of the clock all processes share) before it asked the grant. When
@@ -27,7 +30,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <pawl/election.h>
 #include <pawl/lock.h>
+#include <pawl/rwlock.h>
+#include <pawl/semaphore.h>
 
 enum { ACQUIRE_MS = 60000, WRITES = 3 };
 
@@ -99,18 +105,139 @@ static void on_grant(struct pawl_grant *g, enum pawl_grant_state state, void *ar
     pthread_mutex_unlock(&lock);
 }
 
-/* The time just before the grant said that we hold, or -1: it is lost. Waits while it is in doubt.
- */
-static int64_t held_at(struct pawl_lock *l)
+/* ---- what gives it ---- */
+
+static enum pawl_doubt doubt;
+static struct pawl_client *client;
+static struct pawl_lock *plain;
+static struct pawl_rwlock *rwlock;
+static struct pawl_mutex *mutex;
+static struct pawl_latch *latch;
+
+static int open_plain(void)
 {
-    struct pawl_grant *g = pawl_lock_grant(l);
+    struct pawl_lock_options o = {.size = sizeof(o), .on_grant = on_grant, .doubt = doubt};
+
+    return pawl_lock_new(client, lock_path, &o, &plain);
+}
+
+static int open_write(void)
+{
+    struct pawl_lock_options o = {.size = sizeof(o), .on_grant = on_grant, .doubt = doubt};
+    int rc = pawl_rwlock_new(client, lock_path, &o, &rwlock);
+
+    plain = rc == PAWL_OK ? pawl_rwlock_writer(rwlock) : NULL;
+    return rc;
+}
+
+static int acquire_plain(void)
+{
+    return pawl_lock_acquire(plain, ACQUIRE_MS);
+}
+
+static struct pawl_grant *grant_plain(void)
+{
+    return pawl_lock_grant(plain);
+}
+
+static int release_plain(void)
+{
+    return pawl_lock_release(plain);
+}
+
+static int open_mutex(void)
+{
+    struct pawl_semaphore_options o = {.size = sizeof(o), .on_grant = on_grant, .doubt = doubt};
+
+    return pawl_mutex_new(client, lock_path, &o, &mutex);
+}
+
+static int acquire_mutex(void)
+{
+    return pawl_mutex_acquire(mutex, ACQUIRE_MS);
+}
+
+static struct pawl_grant *grant_mutex(void)
+{
+    return pawl_mutex_grant(mutex);
+}
+
+static int release_mutex(void)
+{
+    return pawl_mutex_release(mutex);
+}
+
+static void on_leader(struct pawl_latch *l, uint64_t token, void *arg)
+{
+    (void)l;
+    (void)token;
+    on_grant(NULL, PAWL_GRANT_CERTAIN, arg);
+}
+
+static void on_lost(struct pawl_latch *l, void *arg)
+{
+    (void)l;
+    on_grant(NULL, PAWL_GRANT_LOST, arg);
+}
+
+static int open_nothing(void)
+{
+    return PAWL_OK;
+}
+
+static int start_latch(void)
+{
+    struct pawl_latch_options o = {
+        .size = sizeof(o), .doubt = doubt, .on_leader = on_leader, .on_lost = on_lost};
+    int rc = pawl_latch_new(client, lock_path, &o, &latch);
+
+    if (rc == PAWL_OK) {
+        rc = pawl_latch_start(latch);
+    }
+    return rc != PAWL_OK ? rc : pawl_latch_await(latch, ACQUIRE_MS);
+}
+
+static struct pawl_grant *grant_latch(void)
+{
+    return pawl_latch_grant(latch);
+}
+
+static int close_latch(void)
+{
+    int rc = pawl_latch_close(latch, PAWL_LATCH_SILENT);
+
+    pawl_latch_free(latch);
+    latch = NULL;
+    return rc;
+}
+
+static const struct kind {
+    const char *name;
+    int (*open)(void);
+    int (*acquire)(void);
+    struct pawl_grant *(*grant)(void);
+    int (*release)(void);
+} kinds[] = {{"lock", open_plain, acquire_plain, grant_plain, release_plain},
+             {"write", open_write, acquire_plain, grant_plain, release_plain},
+             {"mutex", open_mutex, acquire_mutex, grant_mutex, release_mutex},
+             {"latch", open_nothing, start_latch, grant_latch, close_latch}};
+
+static const struct kind *kind;
+
+/* ---- inside ---- */
+
+/* The time just before the grant said that we hold with `token`, or -1: that is over. Waits while
+ * it is in doubt. */
+static int64_t held_at(uint64_t token)
+{
+    struct pawl_grant *g = kind->grant();
     int64_t before = now_us();
 
     pthread_mutex_lock(&lock);
-    while (!pawl_grant_held(g)) {
+    while (!pawl_grant_held(g) || pawl_grant_token(g) != token) {
         struct timespec end;
 
-        if (pawl_grant_state(g) == PAWL_GRANT_LOST) {
+        if (pawl_grant_state(g) == PAWL_GRANT_LOST || pawl_grant_token(g) != token) {
             before = -1;
             break;
         }
@@ -124,30 +251,30 @@ static int64_t held_at(struct pawl_lock *l)
 }
 
 /* Writes our token into the tree if our node is there. */
-static int write_guarded(struct pawl_client *c, struct pawl_lock *l)
+static int write_guarded(uint64_t token)
 {
-    struct pawl_multi *m = pawl_multi_new(c);
+    struct pawl_grant *g = kind->grant();
+    struct pawl_multi *m = pawl_multi_new(client);
     char text[32];
-    int rc;
+    int rc = pawl_grant_token(g) == token ? pawl_grant_guard(g, m) : PAWL_ERR_NOT_HELD;
 
-    snprintf(text, sizeof(text), "%" PRIu64, pawl_lock_token(l));
-    rc = pawl_grant_guard(pawl_lock_grant(l), m);
+    snprintf(text, sizeof(text), "%" PRIu64, token);
     if (rc == PAWL_OK) {
         pawl_multi_set(m, PAWL_SET(.path = data_path, .data = {text, strlen(text)}));
-        rc = pawl_multi_run(c, m, NULL);
+        rc = pawl_multi_run(client, m, NULL);
     }
     pawl_multi_free(m);
     return rc;
 }
 
 /* True when the work was done while we held; `for_ever`: it is never done. */
-static bool work(struct pawl_client *c, struct pawl_lock *l, uint64_t token, bool for_ever)
+static bool work(uint64_t token, bool for_ever)
 {
-    struct pollfd lost = {.fd = pawl_grant_fd(pawl_lock_grant(l)), .events = POLLIN};
+    struct pollfd lost = {.fd = pawl_grant_fd(kind->grant()), .events = POLLIN};
     int rc;
 
     for (int i = 0; for_ever || i < WRITES; i++) {
-        int64_t at = held_at(l);
+        int64_t at = held_at(token);
 
         if (at < 0) {
             return false;
@@ -157,45 +284,45 @@ static bool work(struct pawl_client *c, struct pawl_lock *l, uint64_t token, boo
             poll(&lost, 1, 20);
             continue;
         }
-        rc = write_guarded(c, l); /* CONNECTION_LOSS: perhaps written */
-        if (rc != PAWL_OK && rc != PAWL_ERR_CONNECTION_LOSS && held_at(l) >= 0) {
+        rc = write_guarded(token); /* CONNECTION_LOSS: perhaps written */
+        if (rc != PAWL_OK && rc != PAWL_ERR_CONNECTION_LOSS && held_at(token) >= 0) {
             give_up("a guarded write failed, and the lock is ours", rc);
         }
     }
     return true;
 }
 
-static void careless(struct pawl_client *c, struct pawl_lock *l, uint64_t token)
+static void careless(uint64_t token)
 {
     int rc;
 
     ask("lost", token, "-");
-    rc = write_guarded(c, l);
+    rc = write_guarded(token);
     if (strcmp(ask("late", token, pawl_error_name(rc)), "refused") != 0) {
         give_up("a late write was accepted", PAWL_ERR_LOST);
     }
 }
 
-static void one_turn(struct pawl_client *c, struct pawl_lock *l)
+static void one_turn(void)
 {
     const char *answer;
     uint64_t token;
-    int rc = pawl_lock_acquire(l, ACQUIRE_MS);
+    int rc = kind->acquire();
     int64_t at = now_us();
 
     if (rc != PAWL_OK) {
         give_up("acquire", rc);
     }
-    token = pawl_lock_token(l);
+    token = pawl_grant_token(kind->grant());
     answer = ask_at("enter", token, at);
     if (strcmp(answer, "refused") != 0) {
-        if (work(c, l, token, strcmp(answer, "hold") == 0)) {
+        if (work(token, strcmp(answer, "hold") == 0)) {
             ask("leave", token, "-");
         } else {
-            careless(c, l, token);
+            careless(token);
         }
     }
-    rc = pawl_lock_release(l);
+    rc = kind->release();
     if (rc != PAWL_OK && rc != PAWL_ERR_LOST) {
         give_up("release", rc);
     }
@@ -208,40 +335,59 @@ static bool is_told_to_stop(void)
     return poll(&p, 1, 0) > 0;
 }
 
-int main(int argc, char **argv)
+static const struct kind *find_kind(const char *wanted)
 {
-    struct pawl_lock_options how = {.size = sizeof(how), .on_grant = on_grant};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(kinds[i].name, wanted) == 0) {
+            return &kinds[i];
+        }
+    }
+    return NULL;
+}
+
+static void open_all(const char *servers, int session_ms)
+{
     struct pawl_client_options options;
-    struct pawl_client *c;
-    struct pawl_lock *l;
     int rc;
 
-    if (argc != 6) {
-        fprintf(stderr, "usage: lock_worker SERVERS SESSION_MS REFEREE_PORT NAME stop|go-on\n");
-        return 2;
-    }
-    name = argv[4];
-    reach_referee(atoi(argv[3]));
     pawl_client_options_init(&options);
-    options.servers = argv[1];
-    options.session_timeout_ms = atoi(argv[2]);
+    options.servers = servers;
+    options.session_timeout_ms = session_ms;
     options.timeout_ms = ACQUIRE_MS;
     options.retry = (struct pawl_retry){.kind = PAWL_RETRY_FOREVER, .pause_ms = 20};
-    how.doubt = strcmp(argv[5], "go-on") == 0 ? PAWL_DOUBT_GO_ON : PAWL_DOUBT_STOP;
-    rc = pawl_client_open(&options, &c);
+    rc = pawl_client_open(&options, &client);
     if (rc == PAWL_OK) {
-        rc = pawl_lock_new(c, lock_path, &how, &l);
+        rc = kind->open();
     }
     if (rc == PAWL_OK) {
-        rc = pawl_create(c, PAWL_CREATE(.path = data_path, .flags = PAWL_PARENTS), NULL);
+        rc = pawl_create(client, PAWL_CREATE(.path = data_path, .flags = PAWL_PARENTS), NULL);
     }
     if (rc != PAWL_OK && rc != PAWL_ERR_NODE_EXISTS) {
         give_up("start", rc);
     }
-    while (!is_told_to_stop()) {
-        one_turn(c, l);
+}
+
+int main(int argc, char **argv)
+{
+    kind = argc == 7 ? find_kind(argv[6]) : NULL;
+    if (kind == NULL) {
+        fprintf(stderr,
+                "usage: lock_worker SERVERS SESSION_MS REFEREE_PORT NAME stop|go-on KIND\n");
+        return 2;
     }
-    pawl_lock_free(l);
-    pawl_client_close(c);
+    name = argv[4];
+    doubt = strcmp(argv[5], "go-on") == 0 ? PAWL_DOUBT_GO_ON : PAWL_DOUBT_STOP;
+    reach_referee(atoi(argv[3]));
+    open_all(argv[1], atoi(argv[2]));
+    while (!is_told_to_stop()) {
+        one_turn();
+    }
+    pawl_mutex_free(mutex);
+    if (rwlock != NULL) {
+        pawl_rwlock_free(rwlock);
+    } else {
+        pawl_lock_free(plain);
+    }
+    pawl_client_close(client);
     return 0;
 }

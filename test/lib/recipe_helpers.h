@@ -65,11 +65,16 @@ static inline int n_watches(void)
     return atoi(total + strlen("zk_watch_count"));
 }
 
-static inline void until_no_watches(void)
+static inline void until_watches(int n)
 {
-    for (int64_t end = now_ms() + SOON_MS; n_watches() != 0;) {
+    for (int64_t end = now_ms() + SOON_MS; n_watches() != n;) {
         assert_true(now_ms() < end);
     }
+}
+
+static inline void until_no_watches(void)
+{
+    until_watches(0);
 }
 
 /* How an asynchronous call ended; 1: not yet. */

@@ -23,8 +23,8 @@
 enum { CALM_LIMIT_MS = 60000, FREED_LIMIT_MS = 30000 };
 
 static const struct kind *const kinds[] = {
-    &lock_kind,    &rwlock_kind, &semaphore_kind, &latch_kind, &barrier_kind, &double_barrier_kind,
-    &queue_kind,   &counter_kind, &cache_kind,
+    &lock_kind,           &rwlock_kind, &semaphore_kind, &latch_kind, &barrier_kind,
+    &double_barrier_kind, &queue_kind,  &counter_kind,   &cache_kind,
 };
 enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
@@ -60,10 +60,10 @@ struct asked *asked_new(struct user *u, const char *what, void *handle, int time
     struct asked *asked = must_zalloc(sizeof(*asked));
 
     *asked = (struct asked){.user = u,
-                      .what = what,
-                      .handle = handle,
-                      .timeout_ms = timeout_ms,
-                      .since_ms = sim_now_ms(u->sim)};
+                            .what = what,
+                            .handle = handle,
+                            .timeout_ms = timeout_ms,
+                            .since_ms = sim_now_ms(u->sim)};
     list_push_back(&u->sim->asked, &asked->link);
     world_note(u->id, what, timeout_ms);
     return asked;
@@ -106,8 +106,7 @@ struct user *sim_next_user(struct sim *s, int *at)
 
 bool user_holds(const struct user *u, const struct pawl_grant *g)
 {
-    return g != NULL && pawl_grant_held(g) &&
-           !world_is_robbed(u->sim->w, g->session_id, g->path);
+    return g != NULL && pawl_grant_held(g) && !world_is_robbed(u->sim->w, g->session_id, g->path);
 }
 
 void sim_granted(struct user *u, const struct pawl_grant *g)
@@ -120,8 +119,7 @@ void sim_granted(struct user *u, const struct pawl_grant *g)
     }
     if (pawl_grant_token(g) <= t->last_token) {
         world_violated("user %d got token %llu after %llu had been given", u->id,
-                       (unsigned long long)pawl_grant_token(g),
-                       (unsigned long long)t->last_token);
+                       (unsigned long long)pawl_grant_token(g), (unsigned long long)t->last_token);
     }
     t->last_token = pawl_grant_token(g);
 }
@@ -317,7 +315,7 @@ static int64_t next_ms(void *sim)
 
     for (int at = 0; (u = sim_next_user(s, &at)) != NULL;) {
         const struct machine *m = u->process->machine;
-        int64_t due = m->n_turns > 0                       ? INT64_MAX
+        int64_t due = m->n_turns > 0                    ? INT64_MAX
                       : u->wake_ms < m->paused_until_ms ? m->paused_until_ms
                                                         : u->wake_ms;
 
@@ -421,11 +419,24 @@ static void print_things(struct sim *s)
     strbuf_fini(&path);
 }
 
+static void print_watch(struct bytes path, const struct connection *c, unsigned bits, void *arg)
+{
+    (void)arg;
+    printf("watch of kinds %u of session %llx on %.*s\n", bits,
+           (unsigned long long)c->session_id, (int)path.len, (const char *)path.data);
+}
+
 static void waits_for_ever(struct sim *s)
 {
     struct list *item;
+    struct user *u;
 
     print_things(s);
+    for (int at = 0; s->kind->explain != NULL && (u = sim_next_user(s, &at)) != NULL;) {
+        if (!s->kind->is_idle(u)) {
+            s->kind->explain(u);
+        }
+    }
     list_for_each (item, &s->asked) {
         const struct asked *asked = container_of(item, struct asked, link);
 
@@ -482,6 +493,7 @@ static void run_freed(struct sim *s)
     while (!nothing_left(s)) {
         if (sim_now_ms(s) >= limit) {
             print_things(s);
+            watch_each(&member_server(s->w->server.member)->watches, print_watch, NULL);
             world_violated("%zu watches and %lld ephemeral nodes are left", world_n_watches(s->w),
                            (long long)tree_n_ephemerals(world_tree(s->w)));
         }
@@ -499,7 +511,7 @@ static void check_asked(struct sim *s)
     while ((item = list_pop_front(&s->asked)) != NULL) {
         struct asked *asked = container_of(item, struct asked, link);
 
-        if (!asked->told && user_lives(asked->user)) {
+        if (!asked->told) { /* also by a client that was closed, or a handle that was freed */
             world_violated("user %d was never told how its %s ended", asked->user->id, asked->what);
         }
         free(asked);
@@ -561,8 +573,8 @@ static void run(uint64_t seed, const struct kind *kind, bool verbose, struct tot
         calm_from > totals->longest_calm_ms ? calm_from : totals->longest_calm_ms;
     if (verbose) {
         printf("seed %llu: %llu events, %d done, %d faults, calm after %lld ms, trace %016llx\n",
-               (unsigned long long)seed, (unsigned long long)s->w->n_events, s->n_done,
-               s->n_faults, (long long)calm_from, (unsigned long long)s->w->trace);
+               (unsigned long long)seed, (unsigned long long)s->w->n_events, s->n_done, s->n_faults,
+               (long long)calm_from, (unsigned long long)s->w->trace);
     }
     world_free(s->w);
     free(s->own);
@@ -632,9 +644,8 @@ int main(int argc, char **argv)
         run(seed, kind != NULL ? kind : kinds[seed % N_KINDS], verbose, &totals);
     }
     printf("%llu seeds from %llu: %llu events, %llu faults, %llu achieved; nothing violated\n",
-           (unsigned long long)count, (unsigned long long)first,
-           (unsigned long long)totals.events, (unsigned long long)totals.faults,
-           (unsigned long long)totals.done);
+           (unsigned long long)count, (unsigned long long)first, (unsigned long long)totals.events,
+           (unsigned long long)totals.faults, (unsigned long long)totals.done);
     printf("at rest at the latest %lld ms after the trouble\n", (long long)totals.longest_calm_ms);
     return 0;
 }

@@ -30,15 +30,16 @@ struct user {
 struct kind {
     const char *name;
     size_t user_bytes;
-    void (*begin)(struct sim *s);   /* NULL: nothing to prepare */
-    void (*act)(struct user *u);    /* something random; in a calm world towards the end */
+    void (*begin)(struct sim *s); /* NULL: nothing to prepare */
+    void (*act)(struct user *u);  /* something random; in a calm world towards the end */
     bool (*is_idle)(const struct user *u);
-    void (*free)(struct user *u);   /* its handles; also of those that were killed */
-    void (*check)(struct sim *s);   /* at every moment; NULL: nothing */
-    void (*changed)(struct sim *s); /* after every transaction; NULL: nothing */
-    void (*calm)(struct sim *s);    /* all is at rest, handles still live; NULL: nothing */
-    void (*finish)(struct sim *s);  /* all is freed; NULL: nothing */
-    bool no_robbers;                /* nodes are not deleted by hand */
+    void (*explain)(struct user *u); /* why it is not idle; NULL: nothing to say */
+    void (*free)(struct user *u);    /* its handles; also of those that were killed */
+    void (*check)(struct sim *s);    /* at every moment; NULL: nothing */
+    void (*changed)(struct sim *s);  /* after every transaction; NULL: nothing */
+    void (*calm)(struct sim *s);     /* all is at rest, handles still live; NULL: nothing */
+    void (*finish)(struct sim *s);   /* all is freed; NULL: nothing */
+    bool no_robbers;                 /* nodes are not deleted by hand */
 };
 
 extern const struct kind lock_kind, rwlock_kind, semaphore_kind, latch_kind, barrier_kind,

@@ -217,7 +217,8 @@ static bool lag(struct sim_link *l, struct bytes frame, struct strbuf *reply)
     return true;
 }
 
-/* the search for a node whose creation was not answered asks a server that has not seen it. */
+/* R-12: the search for a node whose creation was not answered asks a server that has not seen it.
+ */
 static void search_on_a_lagging_server_finds_the_node(struct world *w)
 {
     struct party p = party_of(w, 100);
@@ -379,7 +380,8 @@ static bool delete_at_exists(struct sim_link *l, struct bytes frame, struct strb
     return false;
 }
 
-/* The node that is made instead has the name that counts; else it would block the queue for ever. */
+/* The node that is made instead has the name that counts; else it would block the queue for ever.
+ */
 static void node_that_was_found_and_deleted_is_made_again(struct world *w)
 {
     struct party p = party_of(w, 100);

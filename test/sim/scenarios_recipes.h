@@ -30,21 +30,21 @@ struct party {
     enum pawl_grant_state state;
 };
 
-#define EXPECT(what)                                              \
-    do {                                                          \
-        if (!(what)) {                                            \
+#define EXPECT(what)                                                \
+    do {                                                            \
+        if (!(what)) {                                              \
             world_violated("%s:%d: %s", __FILE__, __LINE__, #what); \
-        }                                                         \
+        }                                                           \
     } while (0)
 
 /* Time passes until it is so. */
-#define UNTIL(what)                                                   \
-    do {                                                              \
-        int64_t limit_ = world_now_ms(the_world) + 60000;             \
-        while (!(what) && world_now_ms(the_world) < limit_) {         \
-            world_step(the_world, limit_);                            \
-        }                                                             \
-        EXPECT(what);                                                 \
+#define UNTIL(what)                                           \
+    do {                                                      \
+        int64_t limit_ = world_now_ms(the_world) + 60000;     \
+        while (!(what) && world_now_ms(the_world) < limit_) { \
+            world_step(the_world, limit_);                    \
+        }                                                     \
+        EXPECT(what);                                         \
     } while (0)
 
 struct party party_of(struct world *w, int lost_percent);

@@ -316,7 +316,7 @@ void net_serve(struct world *w)
 
 int64_t net_soon_ms(const struct world *w)
 {
-    int64_t t = w->server_is_down ? w->up_again_ms
+    int64_t t = w->server_is_down               ? w->up_again_ms
                 : w->tick_ms < w->durable_at_ms ? w->tick_ms
                                                 : w->durable_at_ms;
     struct list *item;

@@ -126,11 +126,11 @@ void machine_drive(struct machine *m);
 /* ---- trouble ---- */
 
 enum { TO_SERVER = 1, TO_CLIENT = 2, BOTH_WAYS = 3 };
-void world_cut(struct machine *m, int ways);              /* who is told; bytes may be lost */
+void world_cut(struct machine *m, int ways);                /* who is told; bytes may be lost */
 void world_freeze(struct machine *m, int ways, int64_t ms); /* FOR_EVER: silent */
 /* Nothing reaches the server any more, on no link; what it has sent arrives, but late. */
 void world_cut_off(struct machine *m, int64_t ms, int64_t late_ms);
-void world_crash(struct world *w, int64_t down_ms);       /* the server restarts from its disk */
+void world_crash(struct world *w, int64_t down_ms); /* the server restarts from its disk */
 void world_slow_disk(struct world *w, int64_t ms);
 
 /* Somebody else, who is answered at once. The server must be up. */
@@ -156,7 +156,7 @@ void net_free(struct world *w);
 struct sim_link *net_dial(struct world *w, struct machine *m);
 bool net_dialed(struct world *w, struct sim_link *l); /* false: refused */
 void net_send(struct world *w, struct sim_link *l, struct bytes b);
-void net_hang_up(struct world *w, struct sim_link *l); /* the client's end */
+void net_hang_up(struct world *w, struct sim_link *l);      /* the client's end */
 struct piece *net_arrived(struct world *w, struct pipe *p); /* NULL: nothing */
 void net_taken(struct piece *p);
 int64_t net_next_ms(const struct pipe *p);

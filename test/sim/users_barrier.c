@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* users_barrier.c - those who wait for others: at a gate, and in a room that all enter and leave. */
+/* users_barrier.c - those who wait for others: at a gate, and in a room that all enter and leave.
+ */
 #include <stdio.h>
 
 #include "base/memory.h"
@@ -72,9 +73,9 @@ static void gate_done(struct pawl_barrier *b, int err, void *arg)
     }
     gate_check(u->sim);
     x->n_asked -= b == x->barrier;
-    if (err == PAWL_ERR_CANCELLED ? b == x->barrier
-                                  : err == PAWL_ERR_OPERATION_TIMEOUT ? asked->timeout_ms < 0
-                                                                      : err != 0) {
+    if (err == PAWL_ERR_CANCELLED           ? b == x->barrier
+        : err == PAWL_ERR_OPERATION_TIMEOUT ? asked->timeout_ms < 0
+                                            : err != 0) {
         world_violated("user %d: %s ended with %s", u->id, asked->what, pawl_error_name(err));
     }
     if (err == 0 && asked->detail == 0) {
@@ -183,8 +184,7 @@ static void room_changed(struct sim *s)
         if (is_open && t->last_token == 0 && t->n_restarts == s->w->n_restarts &&
             tree_n_children(s->w->server.replica, folder) - 1 < t->number) {
             world_violated("%s opened for %d of %lld", t->path,
-                           tree_n_children(s->w->server.replica, folder) - 1,
-                           (long long)t->number);
+                           tree_n_children(s->w->server.replica, folder) - 1, (long long)t->number);
         }
         t->maybe = is_open || t->last_token != 0 ? sim_now_ms(s) : t->maybe;
         t->last_token = is_open;
@@ -213,9 +213,9 @@ static void entered(struct pawl_double_barrier *b, int err, void *arg)
     if (!asked_told(asked, err)) {
         return;
     }
-    if (err == PAWL_ERR_CANCELLED ? b == x->barrier
-                                  : err == PAWL_ERR_OPERATION_TIMEOUT ? asked->timeout_ms < 0
-                                                                      : err != 0) {
+    if (err == PAWL_ERR_CANCELLED           ? b == x->barrier
+        : err == PAWL_ERR_OPERATION_TIMEOUT ? asked->timeout_ms < 0
+                                            : err != 0) {
         world_violated("user %d: enter ended with %s", u->id, pawl_error_name(err));
     }
     if (err == 0 && t->last_token == 0 && t->maybe < asked->since_ms) {
@@ -236,10 +236,9 @@ static void left(struct pawl_double_barrier *b, int err, void *arg)
     if (!asked_told(asked, err)) {
         return;
     }
-    if (err == PAWL_ERR_CANCELLED ? b == x->barrier
-                                  : err == PAWL_ERR_OPERATION_TIMEOUT
-                                        ? asked->timeout_ms < 0
-                                        : err != 0 && err != PAWL_ERR_LOST) {
+    if (err == PAWL_ERR_CANCELLED           ? b == x->barrier
+        : err == PAWL_ERR_OPERATION_TIMEOUT ? asked->timeout_ms < 0
+                                            : err != 0 && err != PAWL_ERR_LOST) {
         world_violated("user %d: leave ended with %s", u->id, pawl_error_name(err));
     }
     x->state = b == x->barrier ? OUTSIDE : x->state;

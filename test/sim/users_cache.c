@@ -104,15 +104,13 @@ static void change(struct user *u)
             changed, asked);
         break;
     case 1:
-        rc = pawl_set_async(
-            c, PAWL_SET(.path = path, .data = {data, strlen(data)}),
-            changed, asked);
+        rc =
+            pawl_set_async(c, PAWL_SET(.path = path, .data = {data, strlen(data)}), changed, asked);
         break;
     default:
-        rc = pawl_delete_async(c,
-                               PAWL_DELETE(.path = path,
-                                           .flags = sim_chance(s, 4) ? PAWL_CHILDREN_TOO : 0),
-                               changed, asked);
+        rc = pawl_delete_async(
+            c, PAWL_DELETE(.path = path, .flags = sim_chance(s, 4) ? PAWL_CHILDREN_TOO : 0),
+            changed, asked);
         break;
     }
     if (rc != 0) {
@@ -206,10 +204,33 @@ static bool is_idle(const struct user *u)
     return k->n_asked == 0 && k->cache != NULL && equals(u);
 }
 
+static void explain(struct user *u)
+{
+    const struct keeper *k = u->own;
+    struct pawl_nodes *nodes;
+
+    printf("user %d of process %d: depth %d, %d asked, %s, %zu nodes, %d by events\n", u->id,
+           u->process->machine->id, k->depth, k->n_asked,
+           k->initialised ? "initialised" : "not initialised", pawl_cache_size(k->cache),
+           k->n_nodes);
+    if (pawl_cache_nodes(k->cache, &nodes) == 0) {
+        for (size_t i = 0; i < nodes->n; i++) {
+            znode_id id = tree_find(world_tree(u->sim->w), bytes_str(nodes->items[i]->path));
+
+            printf("  %s %s\n", nodes->items[i]->path,
+                   id == 0                                ? "is not there"
+                   : is_same(u->sim, id, nodes->items[i]) ? "is the same"
+                                                          : "differs");
+        }
+        pawl_nodes_free(nodes);
+    }
+}
+
 const struct kind cache_kind = {
     .name = "cache",
     .user_bytes = sizeof(struct keeper),
     .act = act,
     .is_idle = is_idle,
+    .explain = explain,
     .free = free_cache,
 };

@@ -110,8 +110,7 @@ static void put(struct user *u)
     all->fate[asked->detail] = PUT_PERHAPS;
     all->thing[asked->detail] = (uint8_t)u->thing;
     snprintf(text, sizeof(text), "%d", (int)asked->detail);
-    rc = pawl_queue_put_async(
-        x->queue, PAWL_PUT(.item = {text, strlen(text)}), put_done, asked);
+    rc = pawl_queue_put_async(x->queue, PAWL_PUT(.item = {text, strlen(text)}), put_done, asked);
     if (rc != 0) {
         world_violated("user %d: put said %s", u->id, pawl_error_name(rc));
     }

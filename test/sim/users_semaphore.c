@@ -55,8 +55,8 @@ static void acquired(struct pawl_semaphore *s, int err, struct pawl_lease *const
     }
     if (!is_expected(u, asked, err) || (err == 0) != (n > 0) ||
         (err == 0 && (int64_t)n != asked->detail)) {
-        world_violated("user %d: acquire ended with %s and %zu leases", u->id,
-                       pawl_error_name(err), n);
+        world_violated("user %d: acquire ended with %s and %zu leases", u->id, pawl_error_name(err),
+                       n);
     }
     if (s != t->semaphore) {
         return; /* freed meanwhile */

@@ -52,10 +52,10 @@ final class PeerElections {
 
         @Override
         public synchronized void takeLeadership(CuratorFramework client) throws InterruptedException {
-            yield = false;
             while (!yield) {
                 wait();
             }
+            yield = false; // not before: it is told as soon as hasLeadership() is true
         }
 
         synchronized void yield() {
