@@ -51,8 +51,7 @@ static int next_leader(FILE *from, unsigned long long *token)
 {
     int leader;
 
-    if (fscanf(from, " leader %d %llu", &leader, token) != 2 || leader < 1 ||
-        leader > CANDIDATES) {
+    if (fscanf(from, " leader %d %llu", &leader, token) != 2 || leader < 1 || leader > CANDIDATES) {
         fprintf(stderr, "no leader\n");
         exit(1);
     }

@@ -20,11 +20,13 @@ import org.apache.curator.retry.ExponentialBackoffRetry;
 
 /**
  * The modes of recipe_bench.c with Java Curator, and the same figures printed. It ends without closing
- * its sessions, so its locks are not the ones that libpawl takes.
+ * its sessions, so each run has locks of its own.
  */
 public class CuratorBench {
     static final Map<String, String> options = new HashMap<>();
     static final AtomicLong done = new AtomicLong();
+    /** Not the place of another run: its sessions may still be there. */
+    static final String HOME = "/bench/java-" + ProcessHandle.current().pid();
     static volatile boolean stopping;
 
     static int option(String name, int otherwise) {
@@ -104,7 +106,7 @@ public class CuratorBench {
         for (int c = 0; c < clients; c++) {
             CuratorFramework client = open();
             for (int i = 0; i < locks; i++) {
-                contender(new InterProcessMutex(client, "/bench/java/many/" + i), inside.get(i));
+                contender(new InterProcessMutex(client, HOME + "/many/" + i), inside.get(i));
             }
         }
         window();
@@ -125,12 +127,12 @@ public class CuratorBench {
     static void queued() throws Exception {
         int locks = option("--locks", 64);
         CuratorFramework client = open();
-        InterProcessMutex first = new InterProcessMutex(client, "/bench/java/queued");
+        InterProcessMutex first = new InterProcessMutex(client, HOME + "/queued");
         first.acquire();
         for (int i = 0; i < locks; i++) {
-            contender(new InterProcessMutex(client, "/bench/java/queued"), new AtomicInteger());
+            contender(new InterProcessMutex(client, HOME + "/queued"), new AtomicInteger());
         }
-        while (client.getChildren().forPath("/bench/java/queued").size() < locks + 1) {
+        while (client.getChildren().forPath(HOME + "/queued").size() < locks + 1) {
             Thread.sleep(50);
         }
         System.out.println("rss_kb=" + rssKb());
@@ -204,8 +206,8 @@ public class CuratorBench {
         boolean newer = !"children".equals(options.get("--kind"));
         boolean follows = args[0].equals("follow");
         switch (args[0]) {
-            case "pairs" -> contend(1, "/bench/java/pairs");
-            case "contend" -> contend(option("--clients", 8), "/bench/java/contend");
+            case "pairs" -> contend(1, HOME + "/pairs");
+            case "contend" -> contend(option("--clients", 8), HOME + "/contend");
             case "many" -> many();
             case "queued" -> queued();
             case "cache", "follow" -> {
