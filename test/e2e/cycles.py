@@ -22,8 +22,8 @@ import servers  # noqa: E402
 
 # What, how many, for a factor of 1.
 KINDS = (("acquire", 1000), ("lock", 1000), ("queue", 100), ("rwlock", 100), ("semaphore", 100),
-         ("latch", 100), ("selector", 100), ("barrier", 100), ("count", 100), ("items", 100), ("cache", 100),
-         ("group", 100), ("discovery", 100), ("client", 50))
+         ("latch", 100), ("selector", 100), ("barrier", 100), ("count", 100), ("items", 100),
+         ("cache", 100), ("group", 100), ("discovery", 100), ("client", 50))
 HEAP_BYTES = 4096  # may be in use more: something under way at the moment of the look
 CLIENT_KB = 1024
 SERVER_KB = 4096

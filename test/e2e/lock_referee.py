@@ -64,6 +64,7 @@ class Referee:
         self.catch = None      # asked of each who enters: is this the one to hold back?
         self.caught = None     # the entry that waits for its answer
         self.verdict = "go"
+        self.check_alive = lambda: None
         referee = self
 
         class Handler(socketserver.StreamRequestHandler):
@@ -154,11 +155,13 @@ class Referee:
             self.changed.notify_all()
 
     def wait(self, condition, what, timeout=PATIENCE_SECONDS):
-        """For the test's thread: ends early when somebody made a mistake."""
+        """For the test's thread: ends early when somebody made a mistake, or died."""
+        deadline = time.monotonic() + timeout
         with self.changed:
-            in_time = self.changed.wait_for(lambda: condition() or self.mistakes, timeout)
+            while not self.changed.wait_for(lambda: condition() or self.mistakes, 0.5):
+                self.check_alive()
+                assert time.monotonic() < deadline, "waited %.1f s for %s" % (timeout, what)
             assert not self.mistakes, self.mistakes
-            assert in_time, "waited %.1f s for %s" % (timeout, what)
 
     def wait_next(self, entry, timeout):
         self.wait(lambda: self.newest().token > entry.token,
@@ -284,6 +287,7 @@ class Crowd:
         self.program, self.kind = options.program, options.kind
         self.server, self.folder = server, folder
         self.referee = Referee()
+        self.referee.check_alive = self.check_alive
         self.workers = {}
         self.n = 0
         self.slowest = 0.0

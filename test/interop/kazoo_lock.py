@@ -189,8 +189,9 @@ def run(kind, program):
             for story in STORIES:
                 began = time.monotonic()
                 said = story(stage)
-                print("%s: %s: %s (%.1f s)" % (kind, story.__name__.replace("_", " "),
-                                               said or "held", time.monotonic() - began), flush=True)
+                print("%s: %s: %s (%.1f s)" % (
+                    kind, story.__name__.replace("_", " "), said or "held",
+                    time.monotonic() - began), flush=True)
             stage.c.end()
         finally:
             stage.close()

@@ -21,7 +21,7 @@ import zkwire
 SESSION_MS = 60000  # no pings in between
 LONG_MS = 30000
 WAITERS = 8
-PING, CLOSE, AUTH = 11, -11, 100
+PING, CLOSE = 11, -11
 
 
 class Connection:
@@ -114,11 +114,13 @@ class CountingProxy:
         with self.lock:
             assert self.lock.wait_for(lambda: line in self.log, 10), (line, self.log)
 
+    def is_settled(self):
+        return len(requests(self.log)) <= sum(text[0] == "<" for _, text in self.log)
+
     def counted(self):
         """The log, when every request in it is answered."""
         with self.lock:
-            assert self.lock.wait_for(
-                lambda: len(requests(self.log)) <= sum(t[0] == "<" for _, t in self.log), 10), self.log
+            assert self.lock.wait_for(self.is_settled, 10), self.log
             return list(self.log)
 
     def close(self):
@@ -129,13 +131,6 @@ def requests(log, session=None):
     """Without looks at nodes of one's own: whoever holds something longer watches it, once."""
     return [text[1:] for who, text in log
             if text[0] == ">" and text != ">own" and session in (None, who)]
-
-
-def cost(proxy, peer, *words):
-    """The requests that one verb makes."""
-    proxy.start_count()
-    peer.ask(*words)
-    return requests(proxy.counted())
 
 
 def uncontended(proxy, peer, path):
@@ -182,28 +177,32 @@ def hand_over(proxy, peer, path):
     return "%d waiters: a release is 1 event to 1 of them; delete, and its getChildren2" % WAITERS
 
 
-# What curator.md 4.17 counts for Curator, where we need no more: verb, at most so many requests.
+# What is taken and given back; the requests of both together, since some go in the background; and
+# how many Curator makes.
 TABLE = (
-    ("read lock", ("rw-acquire", "/cost/rw", "read", LONG_MS), 2, ("rw-release", "/cost/rw", "read"), 1),
-    ("write lock", ("rw-acquire", "/cost/rw", "write", LONG_MS), 2, ("rw-release", "/cost/rw", "write"), 1),
-    ("semaphore", ("sem-acquire", "/cost/sem", 2, LONG_MS), 6, ("sem-return", "/cost/sem"), 1),
-    ("atomic add", ("atomic-add", "/cost/atomic", 1), 2, None, 0),
-    ("barrier", ("barrier-set", "/cost/barrier"), 1, ("barrier-remove", "/cost/barrier"), 1),
+    ("read lock", ("rw-acquire", "/cost/rw", "read", LONG_MS), ("rw-release", "/cost/rw", "read"),
+     "create2 delete getChildren2", 3),
+    ("write lock", ("rw-acquire", "/cost/rw", "write", LONG_MS),
+     ("rw-release", "/cost/rw", "write"), "create2 delete getChildren2", 3),
+    ("semaphore", ("sem-acquire", "/cost/sem", 2, LONG_MS), ("sem-return", "/cost/sem"),
+     "create2 create2 delete delete getChildren2 getChildren2", 7),
+    ("barrier", ("barrier-set", "/cost/barrier"), ("barrier-remove", "/cost/barrier"),
+     "create2 delete", 2),
+    ("atomic add", ("atomic-add", "/cost/atomic", 1), None, "getData setData", 2),
 )
 
 
 def table(proxy, peer):
     rows = []
-    for name, take, at_most, give, give_at_most in TABLE:
-        if take[0] not in peer.verbs:
-            rows.append("%s: LEFT OUT" % name)
-            continue
-        for _ in range(2):  # the second time counts
-            taken = cost(proxy, peer, "t", *take)
-            given = cost(proxy, peer, "t", *give) if give else []
-        assert len(taken) <= at_most and len(given) <= give_at_most, (name, taken, given)
-        rows.append("%s: %s%s" % (name, " + ".join(taken),
-                                  " / " + " + ".join(given) if give else ""))
+    for name, take, give, expected, curator in TABLE:
+        for _ in range(2):  # the second time counts: the parents are there
+            proxy.start_count()
+            peer.ask("t", *take)
+            if give:
+                peer.ask("t", *give)
+            made = requests(proxy.counted())
+        assert sorted(made) == expected.split() and len(made) <= curator, (name, made)
+        rows.append("%s: %s (Curator: %d requests)" % (name, " + ".join(made), curator))
     return rows
 
 

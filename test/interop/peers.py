@@ -7,7 +7,6 @@ import glob
 import os
 import queue
 import re
-import socket
 import socketserver
 import subprocess
 import threading

@@ -109,7 +109,7 @@ def data_watches(stage):
     return servers.four_letter_word(stage.server.port, "wchp")
 
 
-# ---- read/write lock, semaphores, multi-lock ------------------------------------------------------
+# ---- read/write lock, semaphores, multi-lock ----------------------------------------------------
 
 def read_write_lock(stage):
     path, contenders, rounds = "/i/rw", crowd(stage), 18
@@ -156,7 +156,8 @@ def downgrade(stage):
     stage.c.ask("c0", "rw-release", path, "write")
     wait_children(stage, path, 2)
     # The writer is woken by that and must queue again: it watches the read node when it has.
-    read_node = next(path + "/" + name for name in stage.zk.get_children(path) if "__READ__" in name)
+    read_node = next(path + "/" + name for name in stage.zk.get_children(path)
+                     if "__READ__" in name)
     peers.wait_until(lambda: read_node in data_watches(stage), "the writer behind the reader")
     assert writer.waits()
     stage.c.ask("c0", "rw-release", path, "read")
@@ -238,7 +239,7 @@ def compare_but_data(stage, base, vector, title, vector_base):
     assert all(data in ("empty", "address") for _, _, data in live), live
 
 
-# ---- elections ------------------------------------------------------------------------------------
+# ---- elections ----------------------------------------------------------------------------------
 
 def latch(stage):
     """Three in line, in each order of the languages: led in turn as the first ones close."""
@@ -301,7 +302,7 @@ def leader_killed(stage):
     cases = []
     for victim, (heir, actor), side in zip(victims, ((stage.c, "c"), (stage.java, "j")), "jc"):
         victim.wait_ready()
-        for what, take in (("mutex", None), ("latch", "latch"), ("selector", "selector")):
+        for what in ("mutex", "latch", "selector"):
             path = "/i/killed-%s-%s" % (side, what)
             cases.append((victim, heir, "%s-%s" % (actor, what), what, path))
     for victim, heir, actor, what, path in cases:
@@ -325,7 +326,7 @@ def hold(peer, actor, what, path):
     return peer.tell(actor, what + "-await", path, LONG_MS)
 
 
-# ---- barriers -------------------------------------------------------------------------------------
+# ---- barriers -----------------------------------------------------------------------------------
 
 def barrier(stage):
     """Raised by one side, waited for by both, lifted by the other; both ways."""
@@ -378,7 +379,7 @@ def double_barrier_nodes(stage):
     wait_children(stage, path, 0)
 
 
-# ---- numbers --------------------------------------------------------------------------------------
+# ---- numbers ------------------------------------------------------------------------------------
 
 def shared_count(stage):
     path, actors, steps = "/i/count", crowd(stage), 25
@@ -433,7 +434,7 @@ def compare_one(stage, path, vector, vector_base, data):
     assert list(live) == [("", "PERSISTENT", "hex:" + data.hex())], live
 
 
-# ---- queues ---------------------------------------------------------------------------------------
+# ---- queues -------------------------------------------------------------------------------------
 
 def queues(stage):
     """Items put by one side, or by both in turn, and taken by the other, in order."""
@@ -554,7 +555,7 @@ def waits_for_child(stage):
         stage.server.port, "wchs").replace("Total watches:0", " 0 watches")
 
 
-# ---- discovery ------------------------------------------------------------------------------------
+# ---- discovery ----------------------------------------------------------------------------------
 
 def discovery(stage):
     """Registered by one side, found by the other; the same bytes from both."""
