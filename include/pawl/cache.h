@@ -136,7 +136,8 @@ PAWL_API int pawl_cache_new(struct pawl_client *c, const char *path, int depth,
 PAWL_API void pawl_cache_free(struct pawl_cache *c);
 
 /* Waits until all that was there at the beginning has been read; at once ever after. -1: for ever.
- * OPERATION_TIMEOUT, CLOSING, WOULD_DEADLOCK. */
+ * OPERATION_TIMEOUT, CLOSING, WOULD_DEADLOCK, CANCELLED (it was freed meanwhile), SESSION_EXPIRED
+ * (PAWL_CLIENT_ONE_SESSION). */
 PAWL_API int pawl_cache_wait(struct pawl_cache *c, int timeout_ms);
 
 /* The node at `path`, or NULL: not there, not selected, not read yet. Give it back. */

@@ -64,7 +64,8 @@ enum pawl_retry_kind {
     PAWL_RETRY_EXPONENTIAL, /* n times (at most 29); pauses of pause_ms x random(1..2^attempt) */
     PAWL_RETRY_BOUNDED,     /* the same, no pause above max_pause_ms */
     PAWL_RETRY_UNTIL,       /* for elapsed_ms, pause_ms apart */
-    PAWL_RETRY_FOREVER      /* pause_ms apart; still within the call's timeout */
+    PAWL_RETRY_FOREVER      /* pause_ms apart; still within the call's timeout; and also when a
+                             * read-only server refuses: the next one may not */
 };
 
 struct pawl_retry {
@@ -174,8 +175,9 @@ PAWL_API void pawl_client_close_within(struct pawl_client *c, int timeout_ms);
 /* Closes the handle but leaves the session alive, to be taken up by `options.attach` in another
  * process image (or later in this one) within the session's timeout. `extra`, up to 64 KiB of
  * yours, travels in the blob. The blob is a secret while the session lives; free() it. Open calls
- * end with CLOSING. With an error nothing has been closed: INVALID_STATE when there is no session,
- * CLOSING when somebody else is closing it already. */
+ * end with CLOSING. What locks and other recipes have in the tree stays there with the session:
+ * release and cancel them before. With an error nothing has been closed: INVALID_STATE when there
+ * is no session, CLOSING when somebody else is closing it already. */
 PAWL_API int pawl_client_detach(struct pawl_client *c, struct pawl_bytes extra, void **blob,
                                 size_t *len);
 

@@ -15,7 +15,9 @@
  *
  * A change is made at most once, also when the answer to it is lost: it is looked for, and done
  * again only if it cannot have happened. When nobody can tell any more (another has changed the
- * value since, or may have written the same) that is said: `outcome` is PAWL_OUTCOME_UNKNOWN. */
+ * value since, may have written the same, or has deleted the node) that is said: `outcome` is
+ * PAWL_OUTCOME_UNKNOWN. Not so what is set whatever it was before: that is done again until it is
+ * known to have been done, and may so write over a later value. */
 #ifndef PAWL_COUNTER_H
 #define PAWL_COUNTER_H
 
@@ -52,7 +54,7 @@ typedef void (*pawl_shared_value_done_fn)(struct pawl_shared_value *v, int err, 
 PAWL_API int pawl_shared_value_new(struct pawl_client *c, const char *path, struct pawl_bytes seed,
                                    struct pawl_shared_value **out);
 
-/* The node stays. */
+/* The node stays. Each `done` that was not told yet still is: how it ended, or CANCELLED. */
 PAWL_API void pawl_shared_value_free(struct pawl_shared_value *v);
 
 /* Makes the node if need be and reads it; within the client's timeout. INVALID_STATE: it has been
@@ -105,7 +107,8 @@ typedef void (*pawl_shared_count_fn)(struct pawl_shared_count *s,
                                      const struct pawl_versioned_count *value, void *arg);
 typedef void (*pawl_shared_count_done_fn)(struct pawl_shared_count *s, int err, void *arg);
 
-/* As above. `listener` may be NULL. DATA_INCONSISTENCY where the node has less than four bytes. */
+/* As above. `listener` may be NULL, and others be added. DATA_INCONSISTENCY where the node has less
+ * than four bytes. */
 PAWL_API int pawl_shared_count_new(struct pawl_client *c, const char *path, int32_t seed,
                                    pawl_shared_count_fn listener, void *arg,
                                    struct pawl_shared_count **out);
@@ -113,6 +116,10 @@ PAWL_API void pawl_shared_count_free(struct pawl_shared_count *s);
 PAWL_API int pawl_shared_count_start(struct pawl_shared_count *s);
 PAWL_API int pawl_shared_count_start_async(struct pawl_shared_count *s,
                                            pawl_shared_count_done_fn done, void *arg);
+PAWL_API int pawl_shared_count_add_listener(struct pawl_shared_count *s, pawl_shared_count_fn fn,
+                                            void *arg);
+PAWL_API void pawl_shared_count_remove_listener(struct pawl_shared_count *s,
+                                                pawl_shared_count_fn fn, void *arg);
 PAWL_API int pawl_shared_count_get(const struct pawl_shared_count *s,
                                    struct pawl_versioned_count *out);
 PAWL_API int pawl_shared_count_set(struct pawl_shared_count *s, int32_t count);

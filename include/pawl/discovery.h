@@ -20,8 +20,10 @@
  *
  * The nodes and the JSON in them are those of Curator's service discovery: C and Java find each
  * other. What is registered stays so until it is unregistered or its process is gone: after the
- * loss of the session, or when somebody has deleted its node, it is registered again. A node that
- * is there and ours is left alone, so that nobody sees a service vanish for no reason. */
+ * loss of the session, or when somebody has deleted its node, it is registered again, at once. A
+ * node that is there and ours is left alone, so that nobody sees a service vanish for no reason.
+ * Who registers an id that another process has takes its place; the other has it again when he
+ * goes. */
 #ifndef PAWL_DISCOVERY_H
 #define PAWL_DISCOVERY_H
 

@@ -25,6 +25,10 @@
  *
  * (*) with PAWL_DOUBT_STOP. With PAWL_DOUBT_GO_ON it stays CERTAIN until the certain time is over.
  *
+ * Behind a follower that has lost its leader without knowing it yet, pings are still answered:
+ * there the certain time may be too long by up to syncLimit x tickTime of that ensemble. Fence with
+ * the token where that matters.
+ *
  * Not covered: somebody who deletes our node by hand. We are told at once, but the next in line may
  * have been told a moment earlier; the token and the guard protect against that, too. */
 #ifndef PAWL_GRANT_H
@@ -71,8 +75,8 @@ PAWL_API uint64_t pawl_grant_token(const struct pawl_grant *g);
 /* The path of our node, copied; empty when there is none. */
 PAWL_API void pawl_grant_path(const struct pawl_grant *g, char *out, size_t size);
 
-/* Adds the check to a multi: it is executed only if our node is there. NOT_HELD when there is none
- * to check. */
+/* Adds the check to a multi, of whatever view: it is executed only if our node is there. NOT_HELD
+ * when there is none to check. */
 PAWL_API int pawl_grant_guard(const struct pawl_grant *g, struct pawl_multi *m);
 
 /* A descriptor that is readable while the grant is IN_DOUBT or LOST, and of a selector also while

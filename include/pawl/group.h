@@ -71,7 +71,8 @@ PAWL_API int pawl_persistent_node_new(struct pawl_client *c, const char *path,
  * called from it. */
 PAWL_API void pawl_persistent_node_free(struct pawl_persistent_node *n);
 
-/* Waits until the node is there; -1: for ever. OPERATION_TIMEOUT, CLOSING, or why it failed. */
+/* Waits until the node is there; -1: for ever. OPERATION_TIMEOUT, CLOSING, CANCELLED (it was freed
+ * meanwhile), SESSION_EXPIRED (PAWL_CLIENT_ONE_SESSION), or why it failed. */
 PAWL_API int pawl_persistent_node_wait(struct pawl_persistent_node *n, int timeout_ms);
 
 /* New data, now and for later re-creations. Returns at once: written in the background, again and

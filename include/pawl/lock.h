@@ -34,7 +34,8 @@ struct pawl_lock;
 enum pawl_owner {
     PAWL_OWNER_HANDLE = 0, /* the handle: whatever threads use it share the lock */
     PAWL_OWNER_THREAD      /* the thread, as in Java: threads contend with each other, and only the
-                            * one that acquired may release. Blocking calls only */
+                            * one that acquired may release. Blocking calls only. One that ends
+                            * without releasing leaves it held until the handle is freed */
 };
 
 /* Asked, by somebody else, to give the lock up: when convenient, or never. */
@@ -56,7 +57,8 @@ struct pawl_lock_options {
     enum pawl_owner owner;
     enum pawl_doubt doubt;
     /* Wait so long before taking the lock after a holder who did not release it: time for him to
-     * notice. All contenders should have the same; a holder without it, or Curator's, counts as one
+     * notice. Only for those who waited when he died: who comes later knows nothing of him. All
+     * contenders should have the same; a holder without it, or Curator's, counts as one
      * who did not release. */
     int delay_ms;
     struct pawl_bytes data; /* of our node; default: address, host, process, program and time */
@@ -80,7 +82,8 @@ PAWL_API int pawl_lock_new(struct pawl_client *c, const char *path,
  * returns, unless it was called from one. Each `done` that was not told yet is told CANCELLED. */
 PAWL_API void pawl_lock_free(struct pawl_lock *l);
 
-/* Waits up to timeout_ms; -1: for ever; 0: a try, which costs one read if somebody else holds it.
+/* Waits up to timeout_ms; -1: for ever; 0: a try, which costs one read if somebody else holds it,
+ * and waits for no more than an answer (as long as the client's timeout).
  * OPERATION_TIMEOUT: not ours. CANCELLED, CLOSING: it will not be. LOST: ours was lost: release it
  * first. NODE_EXISTS: the server has given out all numbers of this folder, 2147483648 of them; it
  * counts anew when nobody holds or waits and the folder has been deleted, which servers do after a
@@ -97,7 +100,8 @@ PAWL_API void pawl_lock_cancel(struct pawl_lock *l);
 
 /* One level; the last gives the lock back, and waits (as long as the client's timeout) for the
  * server to confirm. LOST: it had not been ours to the end. OPERATION_TIMEOUT: not confirmed yet,
- * goes on in the background. NOT_HELD: nothing was done. In each other case it is released. */
+ * goes on in the background. NOT_HELD, NO_MEMORY, WOULD_DEADLOCK, FORKED: nothing was done. In each
+ * other case it is released. */
 PAWL_API int pawl_lock_release(struct pawl_lock *l);
 PAWL_API int pawl_lock_release_async(struct pawl_lock *l, pawl_lock_fn done, void *arg);
 

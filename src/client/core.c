@@ -35,7 +35,8 @@ static int init(struct core *c, const char *servers, int64_t now_ms)
     c->next_xid = 1;
     c->connect_at_ms = now_ms;
     c->hosts.last = SIZE_MAX;
-    rc = watches_init(&c->watches);
+    c->last_news = malloc(sizeof(*c->last_news));
+    rc = c->last_news == NULL ? PAWL_ERR_NO_MEMORY : watches_init(&c->watches);
     return rc != 0 ? rc : hosts_parse(servers, &c->random, &c->hosts, &c->chroot);
 }
 
@@ -75,6 +76,7 @@ void core_free(struct core *c)
     strbuf_fini(&c->out);
     chunk_unref(c->in);
     free(c->chroot);
+    free(c->last_news);
     free(c);
 }
 
@@ -110,10 +112,11 @@ static void announce(struct core *c)
     if (c->announced == c->state) {
         return;
     }
-    s = malloc(sizeof(*s));
+    s = c->state == PAWL_STATE_CLOSED ? c->last_news : malloc(sizeof(*s));
     if (s == NULL) {
         return;
     }
+    c->last_news = s == c->last_news ? NULL : c->last_news;
     *s = (struct state_item){.item = {.kind = ITEM_STATE}, .state = c->state};
     list_push_back(&c->items, &s->item.link);
     c->announced = c->state;
@@ -304,11 +307,14 @@ static void session_stands(struct core *c, int64_t now_ms, const struct connect_
     c->timeout_ms = r->timeout_ms;
     c->link_read_only = r->read_only;
     c->session_is_real = c->session_is_real || !r->read_only;
+    if (!r->read_only) {
+        c->confirmed_ms = c->hello_sent_ms;
+        c->confirmed_timeout_ms = r->timeout_ms;
+    }
     c->link = LINK_READY;
     c->n_failures = 0;
     c->heard_ms = now_ms;
     c->spoke_ms = now_ms;
-    c->confirmed_ms = c->hello_sent_ms;
     c->probe_at_ms = r->read_only ? now_ms + PROBE_FIRST_MS : 0;
     c->probe_pause_ms = PROBE_FIRST_MS;
     hosts_connected(&c->hosts, c->host);
@@ -380,7 +386,7 @@ static void take_frame(struct core *c, int64_t now_ms, struct bytes frame, bool 
         return;
     }
     if (h.xid == XID_PING) {
-        c->confirmed_ms = c->ping_sent_ms > c->confirmed_ms ? c->ping_sent_ms : c->confirmed_ms;
+        core_confirm(c, c->ping_sent_ms);
         c->ping_sent_ms = 0;
     } else if (h.xid == XID_EVENT) {
         fire(c, now_ms, &r, h.zxid);
@@ -638,9 +644,17 @@ void core_hurry(struct core *c, int64_t now_ms)
 
 /* ---- the session ---- */
 
+/* A read-only server answers, too, but does not know whether the session lives. */
+void core_confirm(struct core *c, int64_t sent_ms)
+{
+    if (!c->link_read_only && sent_ms > c->confirmed_ms) {
+        c->confirmed_ms = sent_ms;
+    }
+}
+
 int64_t core_certain_ms(const struct core *c, int64_t now_ms)
 {
-    int64_t left = c->confirmed_ms + c->timeout_ms - now_ms;
+    int64_t left = c->confirmed_ms + c->confirmed_timeout_ms - now_ms;
 
     return c->session_id == 0 || c->confirmed_ms == 0 || left < 0 ? 0 : left;
 }

@@ -119,13 +119,16 @@ struct core {
     unsigned n_failures; /* links that did not become a session, since the last that did */
 
     enum pawl_state state, announced;
+    struct state_item *last_news; /* that we have closed: there is no later one to tell it with */
     bool ever_connected, closed;
     int64_t session_id;
     uint8_t password[PASSWORD_BYTES];
     int timeout_ms;       /* negotiated */
     bool session_is_real; /* given by a server that was not read-only */
     int64_t last_zxid;
-    int64_t confirmed_ms; /* when the last answered request was sent */
+    int64_t
+        confirmed_ms; /* when the last answered request was sent: by then the session lived ... */
+    int confirmed_timeout_ms; /* ... and lives so long from then on */
     int64_t suspended_ms;
 
     struct strbuf pre; /* handshake, credentials, watches: ahead of everything else */
@@ -204,6 +207,9 @@ void core_tick(struct core *c, int64_t now_ms);
 
 /* How much longer the session is certain to live; 0: not certain. */
 int64_t core_certain_ms(const struct core *c, int64_t now_ms);
+
+/* A request that was sent then has been answered. */
+void core_confirm(struct core *c, int64_t sent_ms);
 
 /* The next attempt to connect happens now; for when somebody knows that a server has appeared. */
 void core_hurry(struct core *c, int64_t now_ms);

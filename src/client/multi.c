@@ -115,6 +115,17 @@ void pawl_multi_check(struct pawl_multi *m, const char *path, int32_t version)
     add_path_op(m, OP_CHECK, path, version);
 }
 
+void multi_check_of(struct pawl_multi *m, const struct pawl_client *c, const char *path)
+{
+    const struct pawl_client *own = m == NULL ? NULL : m->c;
+
+    if (m != NULL) {
+        m->c = c;
+        pawl_multi_check(m, path, -1);
+        m->c = own;
+    }
+}
+
 void pawl_multi_get(struct pawl_multi *m, const char *path)
 {
     add_path_op(m, OP_GET_DATA, path, 0);

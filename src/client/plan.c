@@ -228,6 +228,12 @@ static bool is_link_trouble(int err)
            err == PAWL_ERR_SESSION_MOVED || err == PAWL_ERR_THROTTLED_OP;
 }
 
+/* The next server may take what a read-only one does not: who never gives up waits for it. */
+static bool is_refused_for_now(const struct plan *p, int err)
+{
+    return err == PAWL_ERR_NOT_READ_ONLY && p->retry.kind == PAWL_RETRY_FOREVER;
+}
+
 /* Whether it may have been executed although we have no answer. */
 static bool is_unsure(const struct plan *p, const struct call *call)
 {
@@ -588,7 +594,7 @@ static bool step(struct engine *e, struct call *call, int64_t now_ms)
 {
     struct plan *p = call->plan;
 
-    if (is_link_trouble(call->err)) {
+    if (is_link_trouble(call->err) || is_refused_for_now(p, call->err)) {
         return retry_later(e, p, now_ms);
     }
     if (call->err == PAWL_ERR_OPERATION_TIMEOUT) {

@@ -50,4 +50,9 @@ int prepare_set(struct pawl_client *c, const struct pawl_set *given, struct prep
 int prepare_delete(struct pawl_client *c, const struct pawl_delete *given, struct prepared *p);
 int prepare_path(struct pawl_client *c, int32_t op, const char *path, struct prepared *p);
 
+/* ---- multi.c ---- */
+
+/* pawl_multi_check() of a path as `c` sees it, whatever view the multi is for. */
+void multi_check_of(struct pawl_multi *m, const struct pawl_client *c, const char *path);
+
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "client/core.h"
+#include "pawl/client.h"
 #include "pawl/error.h"
 
 struct call *call_new(int32_t op)
@@ -66,7 +67,9 @@ static int keep_auth(struct core *c, struct bytes scheme, struct bytes auth,
     }
     e->scheme_len = scheme.len;
     e->len = auth.len;
-    memcpy(e->bytes, scheme.data, scheme.len);
+    if (scheme.len > 0) {
+        memcpy(e->bytes, scheme.data, scheme.len);
+    }
     if (auth.len > 0) {
         memcpy(e->bytes + scheme.len, auth.data, auth.len);
     }
@@ -541,6 +544,8 @@ void calls_expire(struct core *c, int64_t now_ms)
 static int register_watch(struct core *c, const struct call *call)
 {
     enum watcher_kind table = (enum watcher_kind)call->watch_table;
+    struct event_item *shadowed = NULL;
+    int rc;
 
     if (table == WATCHER_NONE) {
         return 0;
@@ -550,7 +555,12 @@ static int register_watch(struct core *c, const struct call *call)
     } else if (call->err != 0) {
         return 0;
     }
-    return watches_add(&c->watches, table, bytes_str(call->path), &call->target);
+    rc = watches_add(&c->watches, table, bytes_str(call->path), &call->target);
+    rc = rc != 0 ? rc : watches_shadow(&c->watches, table, bytes_str(call->path), &shadowed);
+    if (shadowed != NULL) {
+        list_push_back(&c->items, &shadowed->item.link);
+    }
+    return rc;
 }
 
 static struct call *find_auth(struct core *c)
@@ -595,6 +605,33 @@ static enum pawl_outcome outcome_of(const struct call *call, int err)
     return err == 0 ? PAWL_OUTCOME_DONE : PAWL_OUTCOME_REFUSED;
 }
 
+/* Those for whom a watch was left on the server may not have come after all: then it goes now. */
+static bool removes_after_all(struct core *c, struct call *call)
+{
+    const unsigned data = 1u << WATCHER_DATA | 1u << WATCHER_EXIST, child = 1u << WATCHER_CHILD;
+    unsigned mask = call->unwatch_mask;
+    struct request q = {.watch_type = mask == child  ? PAWL_WATCHES_CHILDREN
+                                      : mask == data ? PAWL_WATCHES_DATA
+                                                     : PAWL_WATCHES_ANY};
+
+    if (call->op != OP_CHECK_WATCHES || mask == 0 || call->err != 0 || is_shared(c, call)) {
+        return false;
+    }
+    q.path = bytes_str(call->path);
+    if (!watches_has(&c->watches, mask, q.path, &call->target)) {
+        return false;
+    }
+    list_remove(&call->item.link);
+    c->n_calls--;
+    call->place = CALL_DONE;
+    call->op = OP_REMOVE_WATCHES;
+    if (core_submit(c, call, &q) == 0) {
+        return true;
+    }
+    c->n_calls++;
+    return false;
+}
+
 /* 0, or an error that ends the link. */
 int calls_answer(struct core *c, int64_t now_ms, const struct reply_header *h, struct bytes body)
 {
@@ -617,15 +654,16 @@ int calls_answer(struct core *c, int64_t now_ms, const struct reply_header *h, s
             c->last_zxid = h->zxid;
         }
     }
-    if (call->sent_ms > c->confirmed_ms) {
-        c->confirmed_ms = call->sent_ms;
-    }
+    core_confirm(c, call->sent_ms);
     call->err = err;
     abandoned = call->abandoned;
     if (!abandoned) {
         call->zxid = h->zxid;
         if (register_watch(c, call) != 0) {
             return PAWL_ERR_NO_MEMORY;
+        }
+        if (removes_after_all(c, call)) {
+            return 0;
         }
         unregister_watch(c, call);
         err = call->err;

@@ -121,4 +121,7 @@ void waiter_finish(struct engine *e, struct waiter *w)
     } else {
         pthread_cond_signal(&w->cond);
     }
+    if (e->mode == PAWL_DISPATCH_EXTERNAL && e->in_turn && e->io_asleep) {
+        engine_wake(e); /* he may be the one who sleeps in it */
+    }
 }

@@ -362,6 +362,38 @@ int watches_remove(struct watches *w, unsigned mask, struct bytes path,
     return 0;
 }
 
+int watches_shadow(const struct watches *w, enum watcher_kind by, struct bytes path,
+                   struct event_item **out)
+{
+    const struct watched_path *p = find(w, path);
+    unsigned mask = by == WATCHER_DATA || by == WATCHER_EXIST ? PERSISTENT | RECURSIVE
+                    : by == WATCHER_CHILD                     ? PERSISTENT
+                                                              : 0;
+    size_t n = count_tables(p, mask, NULL);
+    struct list *item;
+
+    *out = NULL;
+    if (n == 0) {
+        return 0;
+    }
+    *out = new_event(n, path);
+    if (*out == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    (*out)->type = (enum pawl_event_type)EVENT_SHADOWED;
+    (*out)->state = PAWL_STATE_CONNECTED;
+    for (int i = WATCHER_PERSISTENT; i <= WATCHER_RECURSIVE; i++) {
+        list_for_each (item, &p->tables[i]) {
+            const struct event_target *t = &container_of(item, struct watcher, link)->target;
+
+            if ((mask & 1u << i) != 0 && t->inside) {
+                add_target(*out, t);
+            }
+        }
+    }
+    return 0;
+}
+
 int watches_end(struct watches *w, enum pawl_state why, struct event_item **out)
 {
     struct watched_path *p;

@@ -51,6 +51,13 @@ typedef bool (*watcher_leaves_fn)(enum watcher_kind table, const struct event_ta
 size_t watches_others(const struct watches *w, unsigned mask, struct bytes path,
                       const struct event_target *target, watcher_leaves_fn leaves, void *arg);
 
+/* For those persistent watchers inside the library that a one-shot watch, newly set in table `by`
+ * at their own path, may have cost their watch: a server before 3.9 keeps one mode per path and
+ * session, the last one asked for. NO_MEMORY; nobody: *out is NULL. */
+enum { EVENT_SHADOWED = 100 }; /* an event's type beside those of enum pawl_event_type */
+int watches_shadow(const struct watches *w, enum watcher_kind by, struct bytes path,
+                   struct event_item **out);
+
 bool event_target_same(const struct event_target *a, const struct event_target *b);
 
 /* Takes those out whom the event concerns. `*out` stays NULL when it concerns nobody. */

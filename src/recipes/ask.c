@@ -11,7 +11,7 @@ static void run(void *ask)
     struct recipe *r = a->r;
 
     recipe_note_begin(r);
-    if (r->freed) {
+    if (r->freed && !a->is_change) {
         a->err = PAWL_ERR_CANCELLED;
     }
     recipe_calling(r);
@@ -98,22 +98,19 @@ bool ask_watch_is_set(struct recipe *r, const struct pawl_reply *reply, const ch
                       pawl_event_fn fn, void *arg)
 {
     struct pawl_watch watch = {.fn = fn, .arg = arg};
+    int rc;
 
     if (reply->err != PAWL_ERR_NO_MEMORY) {
         return reply->err == 0;
     }
-    return pawl_unwatch_async(r->client, path, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL, &watch, NULL,
-                              NULL) == 0;
+    rc = pawl_unwatch_async(r->client, path, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL, &watch, NULL,
+                            NULL);
+    return rc == 0 || (rc != PAWL_ERR_NO_WATCHER && recipe_was_done(reply));
 }
 
 int ask_left_ms(const struct ask *a)
 {
-    int64_t left = a->deadline_ms - recipe_now_ms();
-
-    if (a->deadline_ms == 0) {
-        return -1;
-    }
-    return left < 1 ? 1 : left > INT32_MAX ? INT32_MAX : (int)left;
+    return recipe_left_ms(a->deadline_ms);
 }
 
 /* One who has no time at all still gets an answer, and has the client's patience for that. */
@@ -195,7 +192,15 @@ int ask_post(struct recipe *r, struct ask *a, int timeout_ms)
     if (rc != 0) {
         return rc;
     }
-    rc = ask_inside(r, a, timeout_ms);
+    ask_ref(a);
+    rc = begin(a, r, timeout_ms);
+    if (rc != 0) {
+        timer_clear(r->e, &a->timer);
+        a->refs--;                       /* the one it was born with */
+    } else if (a->ended && r->e->stop) { /* nobody is left to tell it */
+        rc = a->err != 0 ? a->err : PAWL_ERR_CLOSING;
+    }
+    ask_unref(a);
     recipe_end(r);
     return rc;
 }

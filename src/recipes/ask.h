@@ -17,6 +17,7 @@ struct ask {
     int err;
     bool ended;
     bool is_try;         /* was given no time: ends instead of waiting */
+    bool is_change;      /* what it did is told, also if the recipe has been freed by then */
     int64_t deadline_ms; /* 0: none */
     struct timer timer;
     struct waiter *waiter;
@@ -48,11 +49,12 @@ void ask_end(struct ask *a, int err);
 void ask_end_all(struct list *asks, int err);
 
 /* Whether a get or exists with a watch has set it: its event will come. An answer for which there
- * was no memory does not tell; then the watch, if it is there, is taken back, by an event. */
+ * was no memory does not tell; then the watch, if it is there, is taken back, by an event; or, when
+ * there is no memory for that either, stays until it has its own. */
 bool ask_watch_is_set(struct recipe *r, const struct pawl_reply *reply, const char *path,
                       pawl_event_fn fn, void *arg);
 
-/* How much time is left, for a request of its own: -1: no limit; never 0. */
+/* As recipe_left_ms(). */
 int ask_left_ms(const struct ask *a);
 
 #endif

@@ -67,6 +67,7 @@ static void finish(struct atomic_op *op, int err, enum pawl_outcome outcome)
     op->outcome = outcome;
     end_phase(op);
     timer_clear(op->ask.r->e, &op->pause);
+    observer_remove(&op->end);
     let_lock_go(op);
     ask_ref(&op->ask);
     ask_end(&op->ask, err);
@@ -152,6 +153,7 @@ static void pause_over(void *arg)
 {
     struct atomic_op *op = arg;
 
+    op->pausing = false;
     if (op->has_contender && op->contender.state != CONTENDER_HELD) {
         refuse(op, 0);
     } else {
@@ -167,6 +169,7 @@ static void try_again(struct atomic_op *op)
                                      prng_next(&a->r.e->random));
 
     if (pause >= 0) {
+        op->pausing = true;
         timer_set(a->r.e, &op->pause, recipe_now_ms() + pause);
     } else if (!op->promoted && a->lock_path != NULL) {
         promote(op);
@@ -344,6 +347,15 @@ static void forced(const struct pawl_reply *reply, void *arg)
 
 /* ---- life ---- */
 
+static void state_changed(enum pawl_state state, void *arg)
+{
+    struct atomic_op *op = arg;
+
+    if (state == PAWL_STATE_CLOSED && op->pausing) {
+        refuse(op, PAWL_ERR_CLOSING);
+    }
+}
+
 static int start(struct ask *ask)
 {
     struct atomic_op *op = container_of(ask, struct atomic_op, ask);
@@ -351,6 +363,7 @@ static int start(struct ask *ask)
 
     op->phase_ms = recipe_now_ms();
     list_push_back(&atomic_of(op)->ops, &ask->link);
+    observer_add(ask->r->e, &op->end, state_changed, op);
     if (op->kind == ATOMIC_FORCE || op->kind == ATOMIC_INITIALIZE) {
         op->stats.optimistic_tries = 1;
         rc = op->compute(op);
@@ -392,14 +405,32 @@ struct atomic_op *atomic_op_new(enum atomic_kind kind, int (*compute)(struct ato
         op->compute = compute;
         op->outcome = PAWL_OUTCOME_NOT_SENT;
         op->ask.too_late = too_late;
+        op->ask.is_change = true;
         op->ask.drop = drop;
         timer_init(&op->pause, pause_over, op);
+        list_init(&op->end.link);
     }
     return op;
 }
 
-int atomic_setup(struct atomic *a, struct pawl_client *c, const char *path,
-                 const struct pawl_atomic_options *options, void (*destroy)(struct recipe *r))
+static void fini(struct atomic *a)
+{
+    recipe_fini(&a->r);
+    free(a->path);
+    free(a->lock_path);
+}
+
+/* Both kinds begin with it. */
+static void destroy(struct recipe *r)
+{
+    struct atomic *a = container_of(r, struct atomic, r);
+
+    fini(a);
+    free(a);
+}
+
+static int setup(struct atomic *a, struct pawl_client *c, const char *path,
+                 const struct pawl_atomic_options *options)
 {
     const char *lock_path;
     int rc;
@@ -423,20 +454,27 @@ int atomic_setup(struct atomic *a, struct pawl_client *c, const char *path,
     a->path = recipe_copy(path);
     a->lock_path = lock_path == NULL ? NULL : recipe_copy(lock_path);
     if (a->path == NULL || (lock_path != NULL && a->lock_path == NULL)) {
-        atomic_fini(a);
+        fini(a);
         return PAWL_ERR_NO_MEMORY;
     }
     return 0;
 }
 
-void atomic_fini(struct atomic *a)
+int atomic_new(struct pawl_client *c, const char *path, const struct pawl_atomic_options *options,
+               struct atomic **out)
 {
-    recipe_fini(&a->r);
-    free(a->path);
-    free(a->lock_path);
+    struct atomic *a = calloc(1, sizeof(*a));
+    int rc = a == NULL ? PAWL_ERR_NO_MEMORY : setup(a, c, path, options);
+
+    if (rc != 0) {
+        free(a);
+        return rc;
+    }
+    *out = a;
+    return 0;
 }
 
-void atomic_shut(struct recipe *r)
+static void shut(struct recipe *r)
 {
     struct atomic *a = container_of(r, struct atomic, r);
 
@@ -446,4 +484,9 @@ void atomic_shut(struct recipe *r)
 
         finish(op, PAWL_ERR_CANCELLED, op->writing ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT);
     }
+}
+
+void atomic_free(struct atomic *a)
+{
+    recipe_free(a == NULL ? NULL : &a->r, shut);
 }

@@ -71,6 +71,8 @@ struct atomic_op {
     int attempt;
     int64_t phase_ms; /* when it began */
     struct timer pause;
+    bool pausing;        /* nothing is under way that would end when the client closes ... */
+    struct observer end; /* ... so this does */
     struct cas cas;
     struct contender contender;
 };
@@ -79,10 +81,10 @@ struct atomic_op {
 struct atomic_op *atomic_op_new(enum atomic_kind kind, int (*compute)(struct atomic_op *op));
 bool atomic_buf_set(struct atomic_buf *b, const void *data, size_t len);
 
-int atomic_setup(struct atomic *a, struct pawl_client *c, const char *path,
-                 const struct pawl_atomic_options *options, void (*destroy)(struct recipe *r));
-void atomic_fini(struct atomic *a);
-void atomic_shut(struct recipe *r); /* for recipe_free() */
+/* Numbers and values are nothing else. */
+int atomic_new(struct pawl_client *c, const char *path, const struct pawl_atomic_options *options,
+               struct atomic **out);
+void atomic_free(struct atomic *a);
 
 /* Of numbers. */
 struct atomic_op *atomic_number_op(enum atomic_kind kind, int64_t number);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atomic_number.c - numbers of 64 or 32 bits, the highest byte first. */
-#include <stdlib.h>
-
 #include "recipes/atomic.h"
 
 enum { MARK_BYTES = 16, MOST_BYTES = 8 };
@@ -226,34 +224,19 @@ int pawl_atomic_initialize_async(struct pawl_atomic *a, int64_t value, pawl_atom
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
-{
-    struct atomic *a = container_of(r, struct atomic, r);
-
-    atomic_fini(a);
-    free(container_of(a, struct pawl_atomic, a));
-}
-
 int pawl_atomic_new(struct pawl_client *c, const char *path,
                     const struct pawl_atomic_options *options, struct pawl_atomic **out)
 {
-    struct pawl_atomic *a;
-    int rc;
+    struct atomic *a;
+    int rc = out == NULL ? PAWL_ERR_BAD_ARGUMENTS : atomic_new(c, path, options, &a);
 
-    if (out == NULL) {
-        return PAWL_ERR_BAD_ARGUMENTS;
+    if (rc == 0) {
+        *out = container_of(a, struct pawl_atomic, a);
     }
-    a = calloc(1, sizeof(*a));
-    rc = a == NULL ? PAWL_ERR_NO_MEMORY : atomic_setup(&a->a, c, path, options, destroy);
-    if (rc != 0) {
-        free(a);
-        return rc;
-    }
-    *out = a;
-    return 0;
+    return rc;
 }
 
 void pawl_atomic_free(struct pawl_atomic *a)
 {
-    recipe_free(a == NULL ? NULL : &a->a.r, atomic_shut);
+    atomic_free(a == NULL ? NULL : &a->a);
 }

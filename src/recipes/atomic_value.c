@@ -182,35 +182,20 @@ void pawl_atomic_value_result_free(struct pawl_atomic_value_result *result)
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
-{
-    struct atomic *a = container_of(r, struct atomic, r);
-
-    atomic_fini(a);
-    free(container_of(a, struct pawl_atomic_value, a));
-}
-
 int pawl_atomic_value_new(struct pawl_client *c, const char *path,
                           const struct pawl_atomic_options *options, struct pawl_atomic_value **out)
 {
-    struct pawl_atomic_value *a;
-    int rc;
+    struct atomic *a;
+    int rc = out == NULL ? PAWL_ERR_BAD_ARGUMENTS : atomic_new(c, path, options, &a);
 
-    if (out == NULL) {
-        return PAWL_ERR_BAD_ARGUMENTS;
+    if (rc == 0) {
+        a->o.mark = false;
+        *out = container_of(a, struct pawl_atomic_value, a);
     }
-    a = calloc(1, sizeof(*a));
-    rc = a == NULL ? PAWL_ERR_NO_MEMORY : atomic_setup(&a->a, c, path, options, destroy);
-    if (rc != 0) {
-        free(a);
-        return rc;
-    }
-    a->a.o.mark = false;
-    *out = a;
-    return 0;
+    return rc;
 }
 
 void pawl_atomic_value_free(struct pawl_atomic_value *a)
 {
-    recipe_free(a == NULL ? NULL : &a->a.r, atomic_shut);
+    atomic_free(a == NULL ? NULL : &a->a);
 }

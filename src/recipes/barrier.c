@@ -272,22 +272,22 @@ static void destroy(struct recipe *r)
 int pawl_barrier_new(struct pawl_client *c, const char *path, struct pawl_barrier **out)
 {
     struct pawl_barrier *b;
+    struct recipe *r;
     int rc;
 
     if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    b = calloc(1, sizeof(*b));
-    rc = b == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&b->r, c, destroy);
+    rc = recipe_new(sizeof(*b), c, destroy, &r);
     if (rc != 0) {
-        free(b);
         return rc;
     }
+    b = container_of(r, struct pawl_barrier, r);
     list_init(&b->waits);
     identity_text(b->data, sizeof(b->data));
     b->path = recipe_copy(path);
     if (b->path == NULL) {
-        destroy(&b->r);
+        destroy(r);
         return PAWL_ERR_NO_MEMORY;
     }
     *out = b;

@@ -30,16 +30,29 @@ void cache_wake_waiting(struct pawl_cache *c, int err)
     }
 }
 
+bool cache_is_over(struct pawl_cache *c, int err)
+{
+    if (!recipe_is_over(&c->r, err)) {
+        return false;
+    }
+    c->closed = err;
+    cache_wake_waiting(c, err);
+    return true;
+}
+
 int pawl_cache_wait(struct pawl_cache *c, int timeout_ms)
 {
     struct cache_wait w = {.err = 0};
+    struct engine *e;
     int rc = recipe_begin(c == NULL ? NULL : &c->r);
 
     if (rc != 0) {
         return rc;
     }
+    e = c->r.e;
+    recipe_ref(&c->r); /* somebody else may free it meanwhile */
     if (!c->initialised) {
-        rc = c->closed ? PAWL_ERR_CLOSING : 0;
+        rc = c->closed;
     }
     if (!c->initialised && rc == 0) {
         waiter_init(&w.waiter);
@@ -49,7 +62,8 @@ int pawl_cache_wait(struct pawl_cache *c, int timeout_ms)
         list_remove(&w.link);
         waiter_fini(&w.waiter);
     }
-    recipe_end(&c->r);
+    recipe_unref(&c->r);
+    step_end(e);
     return rc;
 }
 

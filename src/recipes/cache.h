@@ -62,6 +62,7 @@ struct entry {
     bool pinned : 1;     /* an answer about it is being applied */
     bool verify : 1;     /* events may have been missed: see whether it is still the same */
     bool live : 1;       /* made under our eyes: no listing is needed to know its children */
+    bool partial : 1;    /* there was no room for some of its children (max_nodes) */
     bool hidden : 1;     /* not selected itself */
     bool barren : 1;     /* nothing below it is selected, or it is deep enough */
     bool data_watch : 1; /* one-shot; of a get, or of an exists */
@@ -77,7 +78,7 @@ struct listener_of_cache {
     bool removed;
 };
 
-enum cache_watch { WATCH_NONE, WATCH_ASKED, WATCH_SET };
+enum cache_watch { WATCH_NONE, WATCH_SET };
 
 struct pawl_cache {
     struct recipe r;
@@ -107,7 +108,11 @@ struct pawl_cache {
     /* cache_watch.c */
     bool one_shot;
     enum cache_watch watch; /* the persistent one */
-    bool initialised, resyncing, closed;
+    bool asking;            /* ... is asked for, perhaps once more */
+    bool shadowed;          /* ... may have been replaced by somebody's one-shot watch */
+    bool modes_apart; /* that does not happen: the server is of 3.9: its events say their zxid */
+    bool initialised, resyncing;
+    int closed;             /* why nothing is tried any more; 0: it is */
     struct entry *sweep_at; /* freed: whose one-shot watches are removed next */
     int n_sweeping;
     struct list waiting; /* struct cache_wait */
@@ -218,5 +223,8 @@ int cache_new(struct pawl_client *client, const char *path, int depth,
 void cache_start(struct pawl_cache *c);
 
 void cache_wake_waiting(struct pawl_cache *c, int err);
+
+/* True: the client is closed, or its only session over; nothing is tried any more. */
+bool cache_is_over(struct pawl_cache *c, int err);
 
 #endif

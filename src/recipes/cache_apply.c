@@ -94,7 +94,7 @@ static void look_below(struct pawl_cache *c, struct entry *e, const struct pawl_
         return;
     }
     if (c->one_shot) {
-        if (!e->child_watch || e->listed_pzxid == 0) {
+        if (!e->child_watch || e->listed_pzxid == 0 || (e->verify && e->partial)) {
             cache_read_want(c, e, WANT_LIST);
         }
         return;
@@ -103,7 +103,8 @@ static void look_below(struct pawl_cache *c, struct entry *e, const struct pawl_
         e->listed_pzxid = stat->czxid;
     } else if (e->listed_pzxid == 0 && stat->n_children == 0 && list_empty(&e->children)) {
         e->listed_pzxid = stat->pzxid;
-    } else if (e->listed_pzxid == 0 || (e->verify && e->listed_pzxid != stat->pzxid)) {
+    } else if (e->listed_pzxid == 0 ||
+               (e->verify && (e->partial || e->listed_pzxid != stat->pzxid))) {
         cache_read_want(c, e, WANT_LIST);
     }
 }
@@ -140,7 +141,7 @@ void cache_apply_gone(struct pawl_cache *c, struct entry *e)
     for (struct entry *x = cache_tree_deepest(e); x != NULL; x = cache_tree_next_up(e, x)) {
         cache_read_cancel(c, x);
         x->listed_pzxid = 0;
-        x->live = x->verify = false;
+        x->live = x->verify = x->partial = false;
         if (x->node != NULL) {
             cache_tell_died(c, x->node);
             replace(c, x, NULL);
@@ -177,6 +178,7 @@ void cache_apply_children(struct pawl_cache *c, struct entry *e, const struct pa
     struct list *item, *next;
 
     c->mark++;
+    e->partial = false;
     for (size_t i = 0; i < reply->children.n; i++) {
         take_name(c, e, reply->children.items[i]);
     }

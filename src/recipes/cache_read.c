@@ -137,9 +137,7 @@ static void put_back(struct ask *a, int err)
         take_from(a, a->entries[i]);
         cache_read_want(c, a->entries[i], a->want);
     }
-    if (err == PAWL_ERR_CLOSING) {
-        c->closed = true;
-    } else {
+    if (!cache_is_over(c, err)) {
         cache_watch_pause(c);
     }
 }
@@ -182,7 +180,7 @@ static bool ask_alone(struct pawl_cache *c, struct entry *e)
     if ((e->wants & WANT_READ) != 0 && (c->one_shot || may_compare(e))) {
         ask_one(c, e, WANT_READ);
     }
-    return (e->wants & WANT_READ) != 0 && !c->paused;
+    return (e->wants & WANT_READ) != 0 && !c->paused && !c->closed; /* else it is queued again */
 }
 
 /* Takes the next out of the queue and sends it, with as many others as may go along. */
@@ -272,10 +270,11 @@ static bool is_answer(struct pawl_cache *c, struct entry *e, enum want want, int
     if (err == 0 || err == PAWL_ERR_NO_NODE) {
         return true;
     }
-    if (err == PAWL_ERR_CLOSING) {
-        c->closed = true;
-    } else if (err == PAWL_ERR_NO_MEMORY || err == PAWL_ERR_OPERATION_TIMEOUT ||
-               err == PAWL_ERR_CONNECTION_LOSS || err == PAWL_ERR_SESSION_EXPIRED) {
+    if (cache_is_over(c, err)) {
+        return false;
+    }
+    if (err == PAWL_ERR_NO_MEMORY || err == PAWL_ERR_OPERATION_TIMEOUT ||
+        err == PAWL_ERR_CONNECTION_LOSS || err == PAWL_ERR_SESSION_EXPIRED) {
         cache_read_want(c, e, want);
         cache_watch_pause(c);
     } else {

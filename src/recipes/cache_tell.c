@@ -48,11 +48,17 @@ void cache_tell_died(struct pawl_cache *c, struct node *n)
     }
 }
 
+/* One that still waits is told later instead: what is heard last is how things stand. */
 void cache_tell_cache(struct pawl_cache *c, struct tell *t, enum pawl_cache_event_type type)
 {
-    if (!nobody_listens(c) && t->type == 0) {
-        push(c, t, type);
+    if (nobody_listens(c)) {
+        return;
     }
+    if (t->type != 0) {
+        list_remove(&t->link);
+        c->n_tells--;
+    }
+    push(c, t, type);
 }
 
 /* Without memory it is not told; the cache goes on. */
@@ -145,6 +151,11 @@ static void tell_all(struct pawl_cache *c, const struct pawl_cache_event *event)
     }
 }
 
+static bool is_about_a_node(const struct tell *t)
+{
+    return t->type <= PAWL_CACHE_DELETED || t->type == PAWL_CACHE_ERROR;
+}
+
 static void run(struct pawl_cache *c)
 {
     struct pawl_cache_event event;
@@ -156,8 +167,13 @@ static void run(struct pawl_cache *c)
 
         c->n_tells--;
         describe(t, &event);
-        tell_all(c, &event);
-        drop(t);
+        if (is_about_a_node(t)) {
+            tell_all(c, &event);
+            drop(t);
+        } else {
+            drop(t); /* first: it may be posted anew while it is told */
+            tell_all(c, &event);
+        }
     }
     c->telling = false;
     forget_removed(c);

@@ -128,11 +128,12 @@ static void select_entry(struct pawl_cache *c, struct entry *e)
     e->barren = e->barren || (selected & PAWL_SELECT_BELOW) == 0;
 }
 
-static bool is_full(struct pawl_cache *c, const struct entry *parent)
+static bool is_full(struct pawl_cache *c, struct entry *parent)
 {
     if (c->o.max_nodes == 0 || c->entries.count < c->o.max_nodes) {
         return false;
     }
+    parent->partial = true;
     if (!c->incomplete) {
         c->incomplete = true;
         cache_tell_error(c, cache_tree_path(c, parent), PAWL_ERR_TOO_LARGE);

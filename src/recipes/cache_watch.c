@@ -36,37 +36,44 @@ void cache_watch_pause_over(void *cache)
 
 /* ---- the persistent watch ---- */
 
-static void watch_set(const struct pawl_reply *reply, void *cache)
+/* The watch has one reference, however often it was asked for. */
+static void watch_is_set(struct pawl_cache *c)
+{
+    if (c->watch != WATCH_SET) {
+        c->watch = WATCH_SET;
+        recipe_ref(&c->r);
+    }
+    if (c->r.freed) {
+        cache_watch_stop(c);
+        return;
+    }
+    cache_watch_start(c);
+    cache_watch_resync(c);
+    cache_read_pump(c);
+}
+
+static void watch_asked(const struct pawl_reply *reply, void *cache)
 {
     struct pawl_cache *c = cache;
 
+    c->asking = false;
     if (recipe_was_done(reply)) {
-        c->watch = WATCH_SET; /* keeps our reference */
-        if (c->r.freed) {
-            cache_watch_stop(c);
-            return;
+        watch_is_set(c);
+    } else if (!c->r.freed) {
+        if (reply->err == PAWL_ERR_UNIMPLEMENTED) {
+            c->one_shot = true; /* a server before 3.6 */
+            cache_watch_resync(c);
+        } else if (!cache_is_over(c, reply->err)) {
+            cache_watch_pause(c);
         }
-        cache_watch_resync(c);
-        cache_read_pump(c);
-        return;
-    }
-    c->watch = WATCH_NONE;
-    if (reply->err == PAWL_ERR_UNIMPLEMENTED) {
-        c->one_shot = true; /* a server before 3.6 */
-        cache_watch_resync(c);
-    } else if (reply->err == PAWL_ERR_CLOSING) {
-        c->closed = true;
-    } else {
-        cache_watch_pause(c);
-    }
-    if (!c->r.freed) {
         cache_read_pump(c);
     }
     recipe_unref(&c->r);
 }
 
 /* A server before 3.9 keeps one mode per path and session, the last one asked for: a recursive
- * watch of another cache must not become a plain one. The other way round does no harm. */
+ * watch of another cache must not become a plain one. The other way round does no harm. When it is
+ * somebody's one-shot watch that came last, ours is asked for again. */
 static enum pawl_watch_mode mode_for(struct pawl_cache *c)
 {
     bool recursive = !c->root->barren;
@@ -84,16 +91,15 @@ void cache_watch_start(struct pawl_cache *c)
     struct pawl_watch watch = {cache_watch_changed, c};
     int rc;
 
-    if (c->one_shot || c->watch != WATCH_NONE || c->closed) {
+    if (c->one_shot || c->asking || c->closed || (c->watch == WATCH_SET && !c->shadowed)) {
         return;
     }
-    rc = pawl_watch_async(c->r.client, c->base, mode_for(c), &watch, watch_set, c);
+    rc = pawl_watch_async(c->r.client, c->base, mode_for(c), &watch, watch_asked, c);
     if (rc == 0) {
-        c->watch = WATCH_ASKED;
+        c->asking = true;
+        c->shadowed = false;
         recipe_ref(&c->r);
-    } else if (rc == PAWL_ERR_CLOSING) {
-        c->closed = true;
-    } else {
+    } else if (!cache_is_over(c, rc)) {
         cache_watch_pause(c);
     }
 }
@@ -168,14 +174,14 @@ static void changed(struct pawl_cache *c, struct entry *e, const struct pawl_eve
 {
     /* Not after a reconnect: then it may be the news for somebody else's one-shot watch of the same
      * path, and the node, with children, be there for long. */
-    if (event->type == PAWL_EVENT_CREATED && !c->one_shot && !c->resyncing) {
-        e->live = true;
-    }
+    bool born = event->type == PAWL_EVENT_CREATED && !c->one_shot && !c->resyncing;
+
+    e->live = e->live || born;
     if (e->hidden) {
-        if (c->one_shot) {
-            cache_read_want(c, e, WANT_LIST);
-        } else if (e->listed_pzxid == 0) {
+        if (born && e->listed_pzxid == 0) {
             e->listed_pzxid = -1; /* it is there; its children will be told */
+        } else if (c->one_shot || e->listed_pzxid == 0) {
+            cache_read_want(c, e, WANT_LIST);
         }
     } else if ((e->asked & WANT_READ) != 0) {
         e->again = true;
@@ -186,10 +192,11 @@ static void changed(struct pawl_cache *c, struct entry *e, const struct pawl_eve
     }
 }
 
+/* A node that changes and is not known could not be read, or not be kept, before: perhaps now. */
 static void node_event(struct pawl_cache *c, const struct pawl_event *event)
 {
-    struct entry *e = event->type == PAWL_EVENT_CREATED ? cache_tree_add(c, event->path)
-                                                        : cache_tree_find(c, event->path);
+    bool is_there = event->type == PAWL_EVENT_CREATED || event->type == PAWL_EVENT_DATA_CHANGED;
+    struct entry *e = is_there ? cache_tree_add(c, event->path) : cache_tree_find(c, event->path);
 
     if (e == NULL) {
         return;
@@ -234,7 +241,13 @@ void cache_watch_changed(const struct pawl_event *event, void *cache)
     struct entry *e;
 
     recipe_ref(&c->r);
-    if (event->type == PAWL_EVENT_SESSION) {
+    c->modes_apart = c->modes_apart || event->zxid >= 0;
+    if ((int)event->type == EVENT_SHADOWED) {
+        c->shadowed = !c->modes_apart;
+        if (!c->r.freed) {
+            cache_watch_start(c);
+        }
+    } else if (event->type == PAWL_EVENT_SESSION) {
         watch_ended(c, event->path);
     } else if (event->type == PAWL_EVENT_WATCH_REMOVED) {
         watch_ended(c, event->path);
@@ -262,7 +275,7 @@ void cache_watch_changed(const struct pawl_event *event, void *cache)
 static bool is_watched(const struct pawl_cache *c, const struct entry *e)
 {
     return c->one_shot && (e->hidden || e->data_watch) &&
-           (e->barren || (e->child_watch && e->listed_pzxid != 0));
+           (e->barren || (e->child_watch && e->listed_pzxid != 0 && !e->partial));
 }
 
 static void resync_entry(struct pawl_cache *c, struct entry *e)
@@ -306,6 +319,7 @@ void cache_watch_compare_all(struct pawl_cache *c)
 
 static void link_back(struct pawl_cache *c)
 {
+    c->modes_apart = false;
     if (c->one_shot || c->watch == WATCH_SET) {
         cache_watch_resync(c);
     } else {
@@ -329,9 +343,11 @@ void cache_watch_state(enum pawl_state state, void *cache)
             cache_tell_cache(c, &c->stale_tell, PAWL_CACHE_STALE);
         }
         break;
+    case PAWL_STATE_LOST:
+        (void)cache_is_over(c, PAWL_ERR_SESSION_EXPIRED);
+        break;
     case PAWL_STATE_CLOSED:
-        c->closed = true;
-        cache_wake_waiting(c, PAWL_ERR_CLOSING);
+        (void)cache_is_over(c, PAWL_ERR_CLOSING);
         break;
     default:
         break;

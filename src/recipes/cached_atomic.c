@@ -27,6 +27,14 @@ static struct pawl_cached_atomic *cached_of(const struct ask *a)
     return container_of(a->r, struct pawl_cached_atomic, r);
 }
 
+/* They wrap like the number that they are taken from. */
+static int64_t after(const struct pawl_cached_atomic *x, int64_t number)
+{
+    uint64_t n = (uint64_t)number + 1;
+
+    return x->atomic->a.o.bits == 32 ? (int32_t)(uint32_t)n : (int64_t)n;
+}
+
 /* In the order in which they came. */
 static void hand_out(struct pawl_cached_atomic *x)
 {
@@ -34,7 +42,7 @@ static void hand_out(struct pawl_cached_atomic *x)
         struct ask *a = container_of(x->waits.next, struct ask, link);
 
         container_of(a, struct next_ask, ask)->number = x->next;
-        x->next = (int64_t)((uint64_t)x->next + 1);
+        x->next = after(x, x->next);
         x->left--;
         ask_end(a, 0);
     }
@@ -50,7 +58,7 @@ static void reserved(struct atomic_op *op, void *cached)
 
     x->reserving = NULL;
     if (op->succeeded) {
-        x->next = (int64_t)((uint64_t)atomic_number(&x->atomic->a, &op->before) + 1);
+        x->next = after(x, atomic_number(&x->atomic->a, &op->before));
         x->left = x->block;
         hand_out(x);
     } else {
@@ -145,17 +153,17 @@ static void destroy(struct recipe *r)
 int pawl_cached_atomic_new(struct pawl_atomic *a, int block, struct pawl_cached_atomic **out)
 {
     struct pawl_cached_atomic *x;
+    struct recipe *r;
     int rc;
 
     if (a == NULL || block < 1 || out == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    x = calloc(1, sizeof(*x));
-    rc = x == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&x->r, a->a.r.client, destroy);
+    rc = recipe_new(sizeof(*x), a->a.r.client, destroy, &r);
     if (rc != 0) {
-        free(x);
         return rc;
     }
+    x = container_of(r, struct pawl_cached_atomic, r);
     list_init(&x->waits);
     x->r.timeout_ms = a->a.r.timeout_ms;
     x->atomic = a;

@@ -8,15 +8,9 @@
 
 enum { AGAIN_MS = 1000, ID_BYTES = 256 };
 
-static bool is_final(const struct candidate *c, int err)
-{
-    return err == PAWL_ERR_CLOSING ||
-           (err == PAWL_ERR_SESSION_EXPIRED && c->contender.r->e->core->options.one_session);
-}
-
 static void failed(struct candidate *c, int err)
 {
-    if (is_final(c, err)) {
+    if (recipe_is_over(c->contender.r, err)) {
         c->over = err;
         c->in = false;
     } else {

@@ -8,7 +8,11 @@
  *                          only one happen, should the first be on its way still
  *       one change, not of our bytes    somebody else's: refused
  *       one change, of our bytes        ours, if nobody else can have written them (`unique`)
- *       anything else                   unknown, and reported as that */
+ *       anything else                   unknown, and reported as that
+ *
+ * A node that was to be created and is not there, or is another one's, may have been ours in
+ * between, and deleted. That it was not is known only where nothing has come or gone since in the
+ * folder that it was to be in. */
 #ifndef PAWL_RECIPES_CAS_H
 #define PAWL_RECIPES_CAS_H
 
@@ -23,7 +27,9 @@ struct cas {
     int64_t czxid;          /* otherwise: of the node that we read ... */
     int32_t version;        /* ... and its version */
     int64_t deadline_ms;    /* 0: none; nothing is written after it */
-    bool unsure;            /* an attempt of ours was not answered; set here */
+    bool unsure;            /* an attempt of ours was not answered; set here, like these: */
+    int64_t since_zxid;     /* what we had seen when we began */
+    char *ancestor;         /* that we look at */
     /* A step. `stat` of the node when it is DONE, NULL if there was no memory for it. REFUSED:
      * NODE_EXISTS, BAD_VERSION, NO_NODE, or an error that will not go away; UNKNOWN:
      * CONNECTION_LOSS, OPERATION_TIMEOUT, CLOSING. */

@@ -1,234 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recipes/contender.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
-
-/* One node of ours. */
-struct attempt {
-    struct recipe *r;        /* a reference */
-    struct contender *owner; /* NULL: given up, or released */
-    int refs;                /* the owner's, and one for every answer and event to come */
-    char *path;              /* NULL: not known yet */
-    char *room;              /* for it: that it is known must not fail for want of memory */
-    size_t room_size;
-    const char *name; /* the last part of it */
-    int64_t token, session_id;
-    int64_t wanted_session; /* in which it was asked for */
-    bool shares;            /* the place of another node */
-    bool listing;           /* a listing is on its way ... */
-    bool watch_asked;       /* ... with a watch */
-    bool died;              /* the one ahead was not released */
-    bool waited;            /* the delay is over */
-    bool placed;            /* its number is known to be its own */
-    char *ahead;            /* the node that is watched, or that we ask to watch ... */
-    bool ahead_is_list;     /* ... or the folder whose list is */
-    bool watching, watching_own;
-    void (*released)(void *arg, int err);
-    void *released_arg;
-    struct timer again;  /* of the delete, when there was no memory for it ... */
-    struct observer end; /* ... or the client closes first */
-};
+#include "recipes/attempt.h"
 
 enum {
     AGAIN_MS = 100,        /* what there was no memory for */
     PROTECTION_BYTES = 64, /* the random id before a name, the number behind it */
 };
 
-static void attempt_ref(struct attempt *a)
-{
-    a->refs++;
-}
-
-static void attempt_unref(struct attempt *a)
-{
-    struct recipe *r = a->r;
-
-    if (--a->refs > 0) {
-        return;
-    }
-    free(a->path);
-    free(a->room);
-    free(a->ahead);
-    free(a);
-    recipe_unref(r);
-}
-
-static bool session_is_ours(const struct attempt *a)
-{
-    return a->session_id != 0 && a->session_id == a->r->e->core->session_id;
-}
-
 static void requeue(struct contender *c);
 static void fail(struct contender *c, int err);
 static void ask_list(struct attempt *a);
 
-/* ---- the order ---- */
-
-const char *contender_key(const char *name, const char *marker, const char *also)
-{
-    const char *found = NULL, *at;
-
-    for (at = strstr(name, marker); at != NULL; at = strstr(at + 1, marker)) {
-        found = at;
-    }
-    for (at = also == NULL ? NULL : strstr(name, also); at != NULL; at = strstr(at + 1, also)) {
-        found = found == NULL || at > found ? at : found;
-    }
-    return found == NULL ? name : found + strlen(marker);
-}
-
-static const char *key_of(const struct contender *c, const char *name)
-{
-    if (c->o.rule != NULL && c->o.rule->order_key != NULL) {
-        return c->o.rule->order_key(c, name);
-    }
-    return contender_key(name, c->o.marker, c->o.also);
-}
-
-/* Ten digits, or eleven characters below zero: as the server writes them. */
-static bool is_sequence(const char *key, int32_t *out)
-{
-    bool negative = *key == '-';
-    const char *digits = key + negative;
-    int64_t value = 0;
-
-    for (int i = 0; i < 10; i++) {
-        if (!isdigit((unsigned char)digits[i])) {
-            return false;
-        }
-        value = value * 10 + (digits[i] - '0');
-    }
-    value = negative ? -value : value;
-    *out = (int32_t)value;
-    return digits[10] == '\0' && value >= INT32_MIN && value <= INT32_MAX;
-}
-
-bool contender_before(const struct contender *c, const char *a, const char *b)
-{
-    const char *x = key_of(c, a), *y = key_of(c, b);
-    int32_t m, n;
-
-    if (is_sequence(x, &m) && is_sequence(y, &n)) {
-        return (int32_t)((uint32_t)m - (uint32_t)n) < 0;
-    }
-    return strcmp(x, y) < 0;
-}
-
-/* ---- asking ---- */
-
-static void delete_node(struct attempt *a);
-
-static void delete_again(void *attempt)
-{
-    struct attempt *a = attempt;
-
-    observer_remove(&a->end);
-    delete_node(a);
-    attempt_unref(a);
-}
-
-/* Then the node goes with the session, and the delete is told why it does not. */
-static void hurry_at_end(enum pawl_state state, void *attempt)
-{
-    struct attempt *a = attempt;
-
-    if (state == PAWL_STATE_CLOSED) {
-        timer_clear(a->r->e, &a->again);
-        delete_again(a);
-    }
-}
-
-/* The node would block the queue as long as our session lives: whatever it takes. */
-static void delete_ended(struct attempt *a, int err)
-{
-    if (err == PAWL_ERR_NO_MEMORY && a->r->e->core->state != PAWL_STATE_CLOSED) {
-        timer_init(&a->again, delete_again, a);
-        timer_set(a->r->e, &a->again, recipe_now_ms() + AGAIN_MS);
-        observer_add(a->r->e, &a->end, hurry_at_end, a);
-        attempt_ref(a);
-    } else if (a->released != NULL) {
-        a->released(a->released_arg, err);
-        a->released = NULL;
-    }
-}
-
-static void node_gone(const struct pawl_reply *reply, void *attempt)
-{
-    delete_ended(attempt, reply->err);
-    attempt_unref(attempt);
-}
-
-/* Goes on until it is done or the client closed; in the background, if it must. */
-static void delete_node(struct attempt *a)
-{
-    int rc = pawl_delete_async(
-        a->r->client, PAWL_DELETE(.path = a->path, .flags = PAWL_IDEMPOTENT | PAWL_GUARANTEED),
-        node_gone, a);
-
-    if (rc == 0) {
-        attempt_ref(a);
-    } else {
-        delete_ended(a, rc);
-    }
-}
-
-static void released_politely(const struct pawl_reply *reply, void *attempt)
-{
-    struct attempt *a = attempt;
-
-    if (reply->err == 0 || reply->err == PAWL_ERR_CLOSING) {
-        node_gone(reply, a);
-    } else {
-        delete_node(a);
-        attempt_unref(a);
-    }
-}
-
-/* Who waits for us to die sees a change of our data instead of the deletion: released, not dead. */
-static void delete_with_notice(struct attempt *a)
-{
-    struct pawl_multi *m = pawl_multi_new(a->r->client);
-    int rc = PAWL_ERR_NO_MEMORY;
-
-    if (m != NULL) {
-        pawl_multi_set(m, PAWL_SET(.path = a->path));
-        pawl_multi_delete(m, PAWL_DELETE(.path = a->path));
-        rc = pawl_multi_run_async(a->r->client, m, released_politely, a);
-        pawl_multi_free(m);
-    }
-    if (rc == 0) {
-        attempt_ref(a);
-    } else {
-        delete_node(a);
-    }
-}
-
 static void own_event(const struct pawl_event *event, void *attempt);
 static void ahead_event(const struct pawl_event *event, void *attempt);
 
-static void ignore(const struct pawl_reply *reply, void *attempt)
-{
-    (void)reply;
-    attempt_unref(attempt);
-}
-
-/* The event WATCH_REMOVED gives its reference back. */
-static void unwatch(struct attempt *a, const char *path, int kind, pawl_event_fn fn)
-{
-    struct pawl_watch watch = {.fn = fn, .arg = a};
-
-    if (pawl_unwatch_async(a->r->client, path, kind | PAWL_WATCHES_LOCAL, &watch, ignore, a) == 0) {
-        attempt_ref(a);
-    }
-}
-
 static void unwatch_ahead(struct attempt *a)
 {
-    unwatch(a, a->ahead, a->ahead_is_list ? PAWL_WATCHES_CHILDREN : PAWL_WATCHES_DATA, ahead_event);
+    attempt_unwatch(a, a->ahead, a->ahead_is_list ? PAWL_WATCHES_CHILDREN : PAWL_WATCHES_DATA,
+                    ahead_event);
 }
 
 /* The contender and its attempt part. What is on its way finds no owner and cleans up. */
@@ -255,7 +49,7 @@ static void give_up(struct contender *c)
     }
     a = let_go(c);
     if (a->path != NULL) {
-        delete_node(a);
+        attempt_delete(a);
     }
     attempt_unref(a);
 }
@@ -295,7 +89,7 @@ static void own_read(const struct pawl_reply *reply, void *attempt)
         watch_own_later(a);
     }
     if (c == NULL && a->watching_own) {
-        unwatch(a, a->path, PAWL_WATCHES_DATA, own_event);
+        attempt_unwatch(a, a->path, PAWL_WATCHES_DATA, own_event);
     }
     attempt_unref(a);
 }
@@ -450,69 +244,11 @@ static void delay_over(void *contender)
     }
 }
 
-/* The rule of most: one pass, no sorting. True: ours is among the first. */
-static bool is_first(const struct contender *c, const struct pawl_strings *names, size_t own,
-                     size_t *watch)
-{
-    bool first = true;
-
-    for (size_t i = 0; i < names->n; i++) {
-        if (i != own && contender_before(c, names->items[i], names->items[own]) &&
-            (first || contender_before(c, names->items[*watch], names->items[i]))) {
-            *watch = i;
-            first = false;
-        }
-    }
-    return first;
-}
-
-/* A merge sort: qsort() hands no argument through, and an order with wrapped numbers and foreign
- * names in it need not be one; this one cannot go astray. */
-void contender_sort(const struct contender *c, const char **names, const char **spare, size_t n)
-{
-    size_t m = n / 2, i = 0, j = m;
-
-    if (n < 2) {
-        return;
-    }
-    contender_sort(c, names, spare, m);
-    contender_sort(c, names + m, spare, n - m);
-    for (size_t k = 0; k < n; k++) {
-        bool left = j == n || (i < m && !contender_before(c, names[j], names[i]));
-
-        spare[k] = left ? names[i++] : names[j++];
-    }
-    memcpy(names, spare, n * sizeof(*names));
-}
-
-static bool find(const struct pawl_strings *names, const char *name, size_t *at)
-{
-    for (size_t i = 0; i < names->n; i++) {
-        if (strcmp(names->items[i], name) == 0) {
-            *at = i;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The first `permits` hold; the others watch the one so many places ahead. */
-static bool is_among_first(const struct contender *c, const struct pawl_strings *names, size_t own,
-                           size_t *watch)
-{
-    size_t permits = (size_t)c->o.permits;
-
-    (void)names;
-    *watch = own < permits ? own : own - permits;
-    return own < permits;
-}
-
 static void decide_sorted(struct contender *c, const struct pawl_strings *names)
 {
     const char **copy = malloc(2 * names->n * sizeof(*copy));
     struct pawl_strings sorted = {.items = copy, .n = names->n};
     size_t own = 0, watch = 0;
-    bool custom = c->o.rule != NULL && c->o.rule->holds != NULL;
 
     if (copy == NULL) {
         fail(c, PAWL_ERR_NO_MEMORY);
@@ -520,8 +256,8 @@ static void decide_sorted(struct contender *c, const struct pawl_strings *names)
     }
     memcpy(copy, names->items, names->n * sizeof(*copy));
     contender_sort(c, copy, copy + names->n, names->n);
-    find(&sorted, c->attempt->name, &own);
-    if ((custom ? c->o.rule->holds : is_among_first)(c, &sorted, own, &watch)) {
+    contender_find(&sorted, c->attempt->name, &own);
+    if (contender_may_hold(c, &sorted, own, &watch)) {
         our_turn(c);
     } else if (c->is_try) {
         fail(c, PAWL_ERR_OPERATION_TIMEOUT);
@@ -539,13 +275,9 @@ static void decide_sorted(struct contender *c, const struct pawl_strings *names)
 static bool has_no_place(const struct contender *c, const struct pawl_strings *names, size_t own)
 {
     struct attempt *a = c->attempt;
-    int32_t number;
 
-    for (size_t i = 0; !a->placed && !a->shares && i < names->n; i++) {
-        if (i != own && is_sequence(key_of(c, names->items[i]), &number) && number == INT32_MAX &&
-            is_sequence(key_of(c, a->name), &number) && number == INT32_MAX) {
-            return true;
-        }
+    if (!a->placed && !a->shares && contender_number_is_shared(c, names, own)) {
+        return true;
     }
     a->placed = true;
     return false;
@@ -555,7 +287,7 @@ static void decide(struct contender *c, const struct pawl_strings *names)
 {
     size_t own, watch = 0;
 
-    if (!find(names, c->attempt->name, &own) || !session_is_ours(c->attempt) ||
+    if (!contender_find(names, c->attempt->name, &own) || !attempt_is_ours(c->attempt) ||
         (c->attempt->shares && !c->o.rule->place_is_ours(c, names))) {
         requeue(c);
     } else if (c->r->e->core->state == PAWL_STATE_READ_ONLY) {
@@ -565,7 +297,7 @@ static void decide(struct contender *c, const struct pawl_strings *names)
         fail(c, PAWL_ERR_NODE_EXISTS);
     } else if (c->o.rule != NULL || c->o.permits > 1) {
         decide_sorted(c, names);
-    } else if (is_first(c, names, own, &watch)) {
+    } else if (contender_is_first(c, names, own, &watch)) {
         our_turn(c);
     } else if (c->is_try) {
         fail(c, PAWL_ERR_OPERATION_TIMEOUT);
@@ -632,22 +364,6 @@ static bool is_stale(const struct contender *c, const struct attempt *a)
     return (a->shares || c->o.once) && a->session_id != a->wanted_session;
 }
 
-static bool keep_node(struct attempt *a, const struct pawl_reply *reply)
-{
-    size_t size = strlen(reply->path) + 1;
-
-    if (a->room != NULL && size <= a->room_size) {
-        a->path = memcpy(a->room, reply->path, size);
-        a->room = NULL;
-    } else {
-        a->path = recipe_copy(reply->path);
-    }
-    a->name = a->path == NULL ? NULL : strrchr(a->path, '/') + 1;
-    a->token = a->shares ? a->token : reply->stat.czxid;
-    a->session_id = reply->stat.ephemeral_owner;
-    return a->path != NULL;
-}
-
 static void created(const struct pawl_reply *reply, void *attempt)
 {
     struct attempt *a = attempt;
@@ -655,22 +371,22 @@ static void created(const struct pawl_reply *reply, void *attempt)
 
     if (reply->err != 0) {
         if (reply->path != NULL) {
-            keep_node(a, reply); /* it was made, but there is no memory to say more of it */
+            attempt_keep(a, reply); /* it was made, but there is no memory to say more of it */
         }
         if (c != NULL) {
             fail(c, reply->err);
         } else if (a->path != NULL) {
-            delete_node(a);
+            attempt_delete(a);
         }
-    } else if (!keep_node(a, reply)) {
+    } else if (!attempt_keep(a, reply)) {
         pawl_delete_async(a->r->client, PAWL_DELETE(.path = reply->path, .flags = PAWL_GUARANTEED),
                           NULL, NULL);
         if (c != NULL) {
             fail(c, PAWL_ERR_NO_MEMORY);
         }
     } else if (c == NULL) {
-        delete_node(a);
-    } else if (!session_is_ours(a) || is_stale(c, a)) {
+        attempt_delete(a);
+    } else if (!attempt_is_ours(a) || is_stale(c, a)) {
         requeue(c);
     } else {
         if (c->o.revocable) {
@@ -683,29 +399,13 @@ static void created(const struct pawl_reply *reply, void *attempt)
     attempt_unref(a);
 }
 
-static char *own_path(const struct contender *c, const char *place)
-{
-    size_t marker = strlen(c->o.marker), len = place == NULL ? 0 : strlen(place);
-    char *name = malloc(marker + len + 1), *path = NULL;
-
-    if (name != NULL) {
-        memcpy(name, c->o.marker, marker + 1);
-        if (place != NULL) {
-            memcpy(name + marker, place, len + 1);
-        }
-        path = recipe_join(c->o.base, name);
-    }
-    free(name);
-    return path;
-}
-
 static int queue(struct contender *c)
 {
     bool may_share = c->o.rule != NULL && c->o.rule->place != NULL;
     int64_t token = 0;
     const char *place = may_share ? c->o.rule->place(c, &token) : NULL;
     struct attempt *a = calloc(1, sizeof(*a));
-    char *path = own_path(c, place);
+    char *path = contender_own_path(c, place);
     size_t room_size = path == NULL ? 0 : strlen(path) + PROTECTION_BYTES;
     char *room = malloc(room_size + 1);
     int rc = PAWL_ERR_NO_MEMORY;
@@ -894,9 +594,9 @@ void contender_release(struct contender *c, void (*done)(void *arg, int err), vo
     a->released = done;
     a->released_arg = arg;
     if (c->o.delay_ms > 0) {
-        delete_with_notice(a);
+        attempt_delete_with_notice(a);
     } else {
-        delete_node(a);
+        attempt_delete(a);
     }
     attempt_unref(a);
 }

@@ -95,6 +95,11 @@ void contender_release(struct contender *c, void (*done)(void *arg, int err), vo
 /* What the rule decides by has changed: who waits looks again. */
 void contender_poke(struct contender *c);
 
+/* ---- contender_order.c ---- */
+
+/* What is behind the last `marker` (or `also`) in `name`, or the whole name. */
+const char *contender_key(const char *name, const char *marker, const char *also);
+
 /* Whether `a` comes before `b` in the queue: by the number behind the marker, which wraps from
  * 2147483647 to negative, and by text where there is none. */
 bool contender_before(const struct contender *c, const char *a, const char *b);
@@ -102,7 +107,20 @@ bool contender_before(const struct contender *c, const char *a, const char *b);
 /* In the order of the queue, stable; `spare` is as long as `names`. */
 void contender_sort(const struct contender *c, const char **names, const char **spare, size_t n);
 
-/* What is behind the last `marker` (or `also`) in `name`, or the whole name. */
-const char *contender_key(const char *name, const char *marker, const char *also);
+/* Of the node to make, with what stands behind the marker (NULL: nothing). The caller frees it. */
+char *contender_own_path(const struct contender *c, const char *place);
+
+bool contender_find(const struct pawl_strings *names, const char *name, size_t *at);
+
+/* Whether `own` holds; otherwise `*watch` is the one to wait for. The rule of most in one pass,
+ * without sorting; and any rule, with names in order. */
+bool contender_is_first(const struct contender *c, const struct pawl_strings *names, size_t own,
+                        size_t *watch);
+bool contender_may_hold(const struct contender *c, const struct pawl_strings *sorted, size_t own,
+                        size_t *watch);
+
+/* Whether ours is not the only one with the last number there is. */
+bool contender_number_is_shared(const struct contender *c, const struct pawl_strings *names,
+                                size_t own);
 
 #endif

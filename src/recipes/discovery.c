@@ -138,7 +138,10 @@ static int take_instance(struct pawl_discovery *d, const struct pawl_instance *g
     }
     if (i.id == NULL) {
         rc = recipe_look(&d->r);
-        rc = rc != 0 ? rc : engine_uuid(d->r.e, id);
+        if (rc != 0) {
+            return rc;
+        }
+        rc = engine_uuid(d->r.e, id);
         recipe_looked(&d->r);
         i.id = id;
     }

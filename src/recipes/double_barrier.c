@@ -277,21 +277,21 @@ int pawl_double_barrier_new(struct pawl_client *c, const char *path, int members
                             struct pawl_double_barrier **out)
 {
     struct pawl_double_barrier *b;
+    struct recipe *r;
     int rc;
 
     if (c == NULL || out == NULL || members < 1 || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    b = calloc(1, sizeof(*b));
-    rc = b == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&b->r, c, destroy);
+    rc = recipe_new(sizeof(*b), c, destroy, &r);
     if (rc != 0) {
-        free(b);
         return rc;
     }
+    b = container_of(r, struct pawl_double_barrier, r);
     b->members = (size_t)members;
     rc = fill(b, path);
     if (rc != 0) {
-        destroy(&b->r);
+        destroy(r);
         return rc;
     }
     *out = b;

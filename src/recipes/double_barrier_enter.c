@@ -56,9 +56,10 @@ static void ready_seen(const struct pawl_reply *reply, void *stay)
     struct stay *s = stay;
 
     bool answered = reply->err == 0 || reply->err == PAWL_ERR_NO_NODE;
+    bool is_set = reply->err == PAWL_ERR_NO_NODE ||
+                  ask_watch_is_set(&s->b->r, reply, s->b->ready, stay_ready_event, s);
 
-    if (reply->err == PAWL_ERR_NO_NODE ||
-        ask_watch_is_set(&s->b->r, reply, s->b->ready, stay_ready_event, s)) {
+    if (is_set && !s->watching_ready) { /* set twice it is still one */
         s->watching_ready = true;
         s->refs++;
     }
@@ -176,7 +177,7 @@ static void own_seen(const struct pawl_reply *reply, void *stay)
 {
     struct stay *s = stay;
 
-    if (ask_watch_is_set(&s->b->r, reply, s->b->own, stay_own_event, s)) {
+    if (ask_watch_is_set(&s->b->r, reply, s->b->own, stay_own_event, s) && !s->watching_own) {
         s->watching_own = true;
         s->refs++;
     }
@@ -277,7 +278,9 @@ static void stale_gone(const struct pawl_reply *reply, void *stay)
 
     s->busy = false;
     if (is_entering(s)) {
-        if (reply->err == 0) {
+        if (reply->outcome == PAWL_OUTCOME_UNKNOWN) {
+            look_for_ready(s);
+        } else if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
             decide(s);
         } else {
             barrier_finish(s->b, IDLE, reply->err);
@@ -286,10 +289,11 @@ static void stale_gone(const struct pawl_reply *reply, void *stay)
     stay_unref(s);
 }
 
+/* Once, and not again when it is not known whether it happened: by then another may have opened the
+ * barrier, and it would be his. */
 static void remove_stale(struct stay *s)
 {
-    int rc = pawl_delete_async(
-        s->b->r.client, PAWL_DELETE(.path = s->b->ready, .flags = PAWL_IDEMPOTENT), stale_gone, s);
+    int rc = pawl_delete_async(s->b->r.client, PAWL_DELETE(.path = s->b->ready), stale_gone, s);
 
     s->ready_known = false; /* its event comes before the answer, and has us look again */
     if (rc != 0) {

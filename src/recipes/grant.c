@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "client/beacon.h"
+#include "client/prepare.h"
 
 /* Which states may follow each other; the picture is in the public header. */
 static const uint8_t may_follow[] = {
@@ -305,7 +306,7 @@ int pawl_grant_guard(const struct pawl_grant *g, struct pawl_multi *m)
     if (g->path == NULL || g->state == PAWL_GRANT_LOST) {
         rc = PAWL_ERR_NOT_HELD;
     } else {
-        pawl_multi_check(m, g->path, -1);
+        multi_check_of(m, g->r->client, g->path);
     }
     recipe_looked(g->r);
     return rc;

@@ -26,6 +26,7 @@ struct pawl_latch {
     struct list awaits; /* struct await */
     struct note note;
     bool told_leader; /* what the listener believes */
+    bool in_lost;     /* on_lost runs */
     uint64_t told_token;
     int error;                /* to be told, or 0 */
     struct waiter *in_notify; /* of close: waits for on_lost */
@@ -75,9 +76,11 @@ static void tell_lost(struct pawl_latch *l)
     }
     l->told_leader = false;
     if (is_heard(l) && l->o.on_lost != NULL) {
+        l->in_lost = true;
         recipe_calling(&l->r);
         l->o.on_lost(l, l->o.arg);
         recipe_called(&l->r);
+        l->in_lost = false;
     }
 }
 
@@ -196,21 +199,21 @@ int pawl_latch_new(struct pawl_client *c, const char *path,
                    const struct pawl_latch_options *options, struct pawl_latch **out)
 {
     struct pawl_latch *l;
+    struct recipe *r;
     int rc;
 
     if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    l = calloc(1, sizeof(*l));
-    rc = l == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&l->r, c, destroy);
+    rc = recipe_new(sizeof(*l), c, destroy, &r);
     if (rc != 0) {
-        free(l);
         return rc;
     }
+    l = container_of(r, struct pawl_latch, r);
     prepare_take_struct(&l->o, sizeof(l->o), options);
     rc = fill(l, path);
     if (rc != 0) {
-        destroy(&l->r);
+        destroy(r);
         return rc;
     }
     *out = l;
@@ -255,8 +258,10 @@ static int wait_for_notice(struct pawl_latch *l)
     struct waiter w;
     int rc;
 
-    if (!l->told_leader || !l->note.posted || l->r.e->mode != PAWL_DISPATCH_THREAD ||
-        engine_is_dispatcher(l->r.e)) {
+    if (!(l->told_leader && l->note.posted) && !l->in_lost) {
+        return 0;
+    }
+    if (l->r.e->mode != PAWL_DISPATCH_THREAD || engine_is_dispatcher(l->r.e)) {
         return 0;
     }
     waiter_init(&w);
@@ -272,18 +277,22 @@ int pawl_latch_close(struct pawl_latch *l, enum pawl_latch_close mode)
     int rc = mode != PAWL_LATCH_SILENT && mode != PAWL_LATCH_NOTIFY
                  ? PAWL_ERR_BAD_ARGUMENTS
                  : recipe_begin(l == NULL ? NULL : &l->r);
+    struct engine *e;
 
     if (rc != 0) {
         return rc;
     }
+    e = l->r.e;
     if (l->state != LATCH_STARTED) {
         rc = PAWL_ERR_INVALID_STATE;
     } else {
         l->silent = mode == PAWL_LATCH_SILENT;
         leave(l);
+        recipe_ref(&l->r); /* on_lost may free it */
         rc = l->silent ? 0 : wait_for_notice(l);
+        recipe_unref(&l->r);
     }
-    recipe_end(&l->r);
+    step_end(e);
     return rc;
 }
 

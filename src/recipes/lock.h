@@ -26,7 +26,7 @@ struct acquire {
 struct holder {
     struct list link; /* in pawl_lock.holders */
     struct pawl_lock *lock;
-    pthread_t thread;
+    uint64_t thread; /* recipe_thread() */
     struct contender contender;
     int depth;
     int n_ending;         /* acquires that are just being told: so long it must not go */
@@ -36,7 +36,8 @@ struct holder {
 struct pawl_lock {
     struct recipe r;
     struct pawl_lock_options o;
-    struct contender_rule rule; /* of the user's driver */
+    struct pawl_lock_driver driver;
+    struct contender_rule rule; /* of that driver */
     struct contender_options contender;
     char *base, *marker, *data;
     struct list holders;
@@ -56,14 +57,25 @@ void lock_set_rule(struct pawl_lock *l, const char *also, const struct contender
 
 /* Steps. With 0 from lock_start() `a` waits, or has ended already: a->step was or will be told. */
 void lock_acquire_init(struct acquire *a, struct pawl_lock *l);
-int lock_start(struct pawl_lock *l, pthread_t thread, struct acquire *a, int timeout_ms);
+int lock_start(struct pawl_lock *l, uint64_t thread, struct acquire *a, int timeout_ms);
 void lock_stop(struct acquire *a, int err); /* ends one that waits */
 
 /* One level of what `thread` holds. NOT_HELD: nothing was done. Unless `*ended`, `a` (NULL: nobody
  * asks) is told when the server has confirmed it. */
-int lock_release(struct pawl_lock *l, pthread_t thread, struct acquire *a, bool *ended);
+int lock_release(struct pawl_lock *l, uint64_t thread, struct acquire *a, bool *ended);
+
+void lock_cancel_all(struct pawl_lock *l);
 
 /* Who holds or queues as `thread`, or NULL. */
-struct holder *lock_holder(const struct pawl_lock *l, pthread_t thread);
+struct holder *lock_holder(const struct pawl_lock *l, uint64_t thread);
+struct holder *lock_new_holder(struct pawl_lock *l, uint64_t thread); /* NULL: no memory */
+
+/* A thread's holder goes with its last level; the handle's stays, since its grant does. A note
+ * about the grant that is still to end keeps it, too: the next who comes, or the free, will find
+ * it. */
+void lock_drop_if_unused(struct holder *h);
+
+/* Of its contender. */
+void lock_settled(struct contender *c, int err);
 
 #endif

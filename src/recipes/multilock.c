@@ -19,7 +19,7 @@ struct pawl_multilock {
 struct round {
     struct ask ask;
     struct pawl_multilock *m;
-    pthread_t thread;
+    uint64_t thread;
     size_t n_held;          /* the first so many are ours */
     struct acquire acquire; /* of the next one */
     pawl_multilock_fn done;
@@ -30,7 +30,7 @@ struct round {
 struct undoing {
     struct ask ask;
     struct pawl_multilock *m;
-    pthread_t thread;
+    uint64_t thread;
     size_t n_open; /* confirmations to come */
     int err;
     pawl_multilock_fn done;
@@ -132,7 +132,7 @@ static struct round *new_round(struct pawl_multilock *m)
 
     if (t != NULL) {
         t->m = m;
-        t->thread = pthread_self();
+        t->thread = recipe_thread();
         t->ask.too_late = round_too_late;
     }
     return t;
@@ -243,7 +243,7 @@ static struct undoing *new_undoing(struct pawl_multilock *m, pawl_multilock_fn d
 
     if (u != NULL) {
         u->m = m;
-        u->thread = pthread_self();
+        u->thread = recipe_thread();
         u->done = done;
         u->arg = arg;
         u->ask.tell = done == NULL ? NULL : tell_undoing;

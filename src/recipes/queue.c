@@ -7,14 +7,9 @@
 #include "base/assert.h"
 #include "client/beacon.h"
 #include "client/prepare.h"
+#include "recipes/link_trouble.h"
 
 enum { LONGEST_NAP_MS = 30000 }; /* the wall clock may be set meanwhile */
-
-bool queue_link_trouble(int err)
-{
-    return err == PAWL_ERR_CONNECTION_LOSS || err == PAWL_ERR_SESSION_EXPIRED ||
-           err == PAWL_ERR_SESSION_MOVED;
-}
 
 /* ---- the folders ---- */
 
@@ -40,7 +35,7 @@ static bool is_made(struct pawl_queue *q, int err, const char *path, pawl_reply_
     if (q->r.freed) {
         return false;
     }
-    if (queue_link_trouble(err)) {
+    if (is_link_trouble(err)) {
         make_folder(q, path, done);
     } else if (err != 0 && err != PAWL_ERR_NODE_EXISTS) {
         log_warn("queue %s: %s cannot be made: %s", q->base, path, pawl_strerror(err));
@@ -118,7 +113,7 @@ static int take_list(struct pawl_queue *q, const struct pawl_reply *reply)
         q->entries = entries;
         q->n_entries = n;
         q->next = 0;
-        q->n_taken = 0;
+        q->n_taken = q->n_stuck = 0;
         q->n_since_listing = 0;
         q->n_children = reply->children.n;
         q->listed = true;
@@ -247,7 +242,7 @@ static void watch_locks(struct pawl_queue *q)
 
 void queue_failed(struct pawl_queue *q, int err)
 {
-    if (err == PAWL_ERR_CLOSING) {
+    if (recipe_is_over(&q->r, err)) {
         puts_cancel(q, err);
     } else if (!q->r.freed) {
         timer_set(q->r.e, &q->timer,
@@ -259,6 +254,7 @@ static void wake(void *queue)
 {
     struct pawl_queue *q = queue;
 
+    q->dirty = q->dirty || q->n_stuck > 0;
     if (!q->ready && !q->making) {
         queue_make(q);
     } else {
@@ -276,7 +272,7 @@ static bool must_list(const struct pawl_queue *q)
         return true;
     }
     return q->dirty &&
-           (at_end || q->o.consumer == NULL || q->o.kind == PAWL_QUEUE_DELAY ||
+           (at_end || q->o.kind == PAWL_QUEUE_DELAY ||
             (q->o.kind == PAWL_QUEUE_PRIORITY && q->n_since_listing >= q->o.items_before_refresh));
 }
 
@@ -307,8 +303,23 @@ static void consume_next(struct pawl_queue *q)
             q->n_since_listing++;
             job_begin(q, q->entries[q->next++].name);
         }
-    } else if (q->n_taken > 0) {
-        watch_locks(q);
+    } else {
+        if (q->n_stuck > 0) {
+            timer_set(q->r.e, &q->timer, recipe_now_ms() + QUEUE_PAUSE_MS);
+        }
+        if (q->n_taken > 0) {
+            watch_locks(q);
+        }
+    }
+}
+
+/* How many there are is asked also while a node is being consumed: its consumer may be the one who
+ * waits for room. */
+static void count_room(struct pawl_queue *q)
+{
+    if (q->o.max_items > 0 && (q->o.consumer == NULL || !list_empty(&q->waiting)) &&
+        (q->dirty || !q->listed)) {
+        ask_list(q);
     }
 }
 
@@ -318,10 +329,9 @@ void queue_next(struct pawl_queue *q)
         return;
     }
     puts_send(q);
+    count_room(q);
     if (q->o.consumer != NULL) {
         consume_next(q);
-    } else if (q->o.max_items > 0 && must_list(q)) {
-        ask_list(q);
     }
 }
 
@@ -346,7 +356,6 @@ static int fill(struct pawl_queue *q, const char *path)
 
     identity_text(q->owner, sizeof(q->owner) - 42);
     len = strlen(q->owner);
-    q->identity_len = len;
     memcpy(q->owner + len, " id=", 4);
     if (engine_uuid(q->r.e, q->owner + len + 4) != 0) {
         return PAWL_ERR_SYSTEM;

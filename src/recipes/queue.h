@@ -35,7 +35,6 @@ struct pawl_queue {
     struct pawl_queue_options o;
     char *base, *lock_base;
     char owner[QUEUE_OWNER_BYTES]; /* data of our nodes; nobody else's are the same */
-    size_t identity_len;           /* of it without that id */
     bool ready;                    /* the folders are there */
     bool making;                   /* ... are being made */
 
@@ -49,6 +48,7 @@ struct pawl_queue {
 
     /* nodes that others work on */
     size_t n_taken;
+    size_t n_stuck; /* ... that could not be had */
     bool asking_locks, watching_locks;
 
     struct job job;
@@ -66,10 +66,6 @@ void queue_make(struct pawl_queue *q); /* the folders, again */
 
 /* Something failed: everything again in a while, unless the client closes. */
 void queue_failed(struct pawl_queue *q, int err);
-
-/* The link went and took the answer along; what was asked may be asked again at once, since calls
- * wait for the link. */
-bool queue_link_trouble(int err);
 
 /* ---- queue_consume.c ---- */
 

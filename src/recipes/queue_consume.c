@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "recipes/link_trouble.h"
 #include "recipes/queue.h"
 #include "recipes/queue_items.h"
 
@@ -52,13 +53,19 @@ static void end(struct pawl_queue *q)
     queue_next(q);
 }
 
-/* It is still there and shall be looked at again, but not at once. */
+/* It is still there and shall be looked at again, but not at once; meanwhile the others, if it is
+ * this one alone that cannot be had. */
 static void end_badly(struct pawl_queue *q, int err)
 {
     if (err != PAWL_ERR_CLOSING) {
         log_warn("queue %s: %s: %s", q->base, q->job.name, pawl_strerror(err));
     }
     let_go(q);
+    if (err == PAWL_ERR_NO_AUTH || err == PAWL_ERR_NOT_EMPTY || err == PAWL_ERR_TOO_LARGE) {
+        q->n_stuck++;
+        queue_next(q);
+        return;
+    }
     q->next = q->n_entries;
     q->dirty = true;
     queue_failed(q, err);
@@ -110,7 +117,7 @@ static void requeued(const struct pawl_reply *reply, void *queue)
 {
     struct pawl_queue *q = queue;
 
-    if (queue_link_trouble(reply->err)) {
+    if (is_link_trouble(reply->err)) {
         requeue(q);
     } else if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
         q->dirty = true;
@@ -285,7 +292,7 @@ static void taken(const struct pawl_reply *reply, void *queue)
 
     if (recipe_was_done(reply)) {
         hand_over(q);
-    } else if (err == PAWL_ERR_NO_NODE || err == PAWL_ERR_BAD_VERSION || queue_link_trouble(err)) {
+    } else if (err == PAWL_ERR_NO_NODE || err == PAWL_ERR_BAD_VERSION || is_link_trouble(err)) {
         q->dirty = q->dirty || err != PAWL_ERR_NO_NODE;
         end(q);
     } else {

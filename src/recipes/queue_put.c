@@ -331,25 +331,29 @@ int pawl_queue_flush(struct pawl_queue *q, int timeout_ms)
 
 /* ---- removing ---- */
 
-/* The lock has other data than our consumer's: he must not take it for his own. */
+/* Under a lock, in one piece: whatever becomes of the answer, no lock is left that would keep
+ * consumers away. */
 static int remove_node(struct pawl_client *c, const struct pawl_queue *q, const char *name)
 {
     char *path = recipe_join(q->base, name);
     char *lock = q->lock_base == NULL ? NULL : recipe_join(q->lock_base, name);
+    struct pawl_multi *m;
     int rc = path == NULL || (q->lock_base != NULL && lock == NULL) ? PAWL_ERR_NO_MEMORY : 0;
 
-    if (rc == 0 && lock != NULL) {
-        rc = pawl_create(
-            c,
-            PAWL_CREATE(.path = lock, .mode = PAWL_EPHEMERAL, .data = {q->owner, q->identity_len}),
-            NULL);
-    }
-    if (rc == 0) {
-        rc = pawl_delete(c, PAWL_DELETE(.path = path), NULL);
+    m = rc == 0 ? pawl_multi_new(c) : NULL;
+    if (m == NULL) {
+        rc = PAWL_ERR_NO_MEMORY;
+    } else {
         if (lock != NULL) {
-            pawl_delete(c, PAWL_DELETE(.path = lock, .flags = PAWL_IDEMPOTENT | PAWL_GUARANTEED),
-                        NULL);
+            pawl_multi_create(m, PAWL_CREATE(.path = lock, .mode = PAWL_EPHEMERAL,
+                                             .data = {q->owner, strlen(q->owner)}));
         }
+        pawl_multi_delete(m, PAWL_DELETE(.path = path));
+        if (lock != NULL) {
+            pawl_multi_delete(m, PAWL_DELETE(.path = lock));
+        }
+        rc = pawl_multi_run(c, m, NULL);
+        pawl_multi_free(m);
     }
     free(path);
     free(lock);

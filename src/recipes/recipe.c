@@ -24,6 +24,20 @@ int recipe_init(struct recipe *r, struct pawl_client *c, void (*destroy)(struct 
     return 0;
 }
 
+int recipe_new(size_t size, struct pawl_client *c, void (*destroy)(struct recipe *r),
+               struct recipe **out)
+{
+    struct recipe *r = calloc(1, size);
+    int rc = r == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(r, c, destroy);
+
+    if (rc != 0) {
+        free(r);
+        return rc;
+    }
+    *out = r;
+    return 0;
+}
+
 void recipe_fini(struct recipe *r)
 {
     pawl_client_close(r->client);
@@ -130,6 +144,33 @@ int recipe_wait(struct recipe *r, struct waiter *w, int64_t timeout_ms)
         return PAWL_ERR_WOULD_DEADLOCK;
     }
     return step_wait(r->e, w, deadline) ? 0 : PAWL_ERR_OPERATION_TIMEOUT;
+}
+
+int recipe_left_ms(int64_t deadline_ms)
+{
+    int64_t left = deadline_ms - recipe_now_ms();
+
+    if (deadline_ms == 0) {
+        return -1;
+    }
+    return left < 1 ? 1 : left > INT32_MAX ? INT32_MAX : (int)left;
+}
+
+bool recipe_is_over(const struct recipe *r, int err)
+{
+    return err == PAWL_ERR_CLOSING ||
+           (err == PAWL_ERR_SESSION_EXPIRED && r->e->core->options.one_session);
+}
+
+uint64_t recipe_thread(void)
+{
+    static _Atomic uint64_t last;
+    static _Thread_local uint64_t own;
+
+    if (own == 0) {
+        own = atomic_fetch_add(&last, 1) + 1;
+    }
+    return own;
 }
 
 int64_t recipe_now_ms(void)

@@ -25,6 +25,10 @@ struct recipe {
 int recipe_init(struct recipe *r, struct pawl_client *c, void (*destroy)(struct recipe *r));
 void recipe_fini(struct recipe *r);
 
+/* The same in a new struct of `size` bytes, zero but for the recipe that it begins with. */
+int recipe_new(size_t size, struct pawl_client *c, void (*destroy)(struct recipe *r),
+               struct recipe **out);
+
 void recipe_ref(struct recipe *r);
 void recipe_unref(struct recipe *r);
 
@@ -67,6 +71,16 @@ static inline bool recipe_was_done(const struct pawl_reply *reply)
 
 /* The step waits for `w` up to `timeout_ms` (-1: for ever); OPERATION_TIMEOUT, WOULD_DEADLOCK. */
 int recipe_wait(struct recipe *r, struct waiter *w, int64_t timeout_ms);
+
+/* How much time is left until a deadline, for a request of its own: -1: no limit (the deadline is
+ * 0); never 0. */
+int recipe_left_ms(int64_t deadline_ms);
+
+/* Whether the client is closed, or its only session over: trying again is of no use. */
+bool recipe_is_over(const struct recipe *r, int err);
+
+/* The calling thread, and never another: a pthread_t is given anew when its thread has ended. */
+uint64_t recipe_thread(void);
 
 int64_t recipe_now_ms(void);
 int64_t recipe_wall_ms(void); /* since 1970: for what other processes read */

@@ -3,7 +3,10 @@
  *
  * It has what is wanted (registered or not, with which data) and what is known of its node. One
  * request at a time brings the second closer to the first: drive(). Whatever happens meanwhile,
- * a new session, an update, the user's unregister, only changes the facts that drive() looks at. */
+ * a new session, an update, the user's unregister, only changes the facts that drive() looks at.
+ *
+ * The node is watched. When somebody deletes it, it is made again; when he has put another in its
+ * place, a process with the same id, that one stays until it goes: two would fight for ever. */
 #include "recipes/registration.h"
 
 #include <stdlib.h>
@@ -11,17 +14,26 @@
 
 #include "base/assert.h"
 #include "recipes/ask.h"
+#include "recipes/link_trouble.h"
 #include "recipes/queue_names.h"
 
 enum { PAUSE_MS = 1000 };
 
 static void drive(struct registration *g);
 
+static void unwatch(struct registration *g);
+
+/* The event of its watch is still to come: it goes then. */
 void registration_free(struct registration *g)
 {
     ASSERT(!g->busy && list_empty(&g->asks));
     timer_clear(g->d->r.e, &g->again);
     list_remove(&g->link);
+    if (g->watched != NULL) {
+        g->gone = true;
+        unwatch(g);
+        return;
+    }
     pawl_instance_free(g->instance == NULL ? NULL : &g->instance->i);
     queue_entries_free(g->candidates, g->n_candidates);
     strbuf_fini(&g->data);
@@ -40,12 +52,6 @@ static bool is_ephemeral(const struct registration *g)
 static const char *node_path(const struct registration *g)
 {
     return g->made != NULL ? g->made : g->path;
-}
-
-static bool link_trouble(int err)
-{
-    return err == PAWL_ERR_CONNECTION_LOSS || err == PAWL_ERR_SESSION_EXPIRED ||
-           err == PAWL_ERR_SESSION_MOVED;
 }
 
 /* ---- requests ---- */
@@ -105,12 +111,13 @@ static void created(const struct pawl_reply *reply, void *registration)
     if (recipe_was_done(reply)) {
         err = 0;
         made_it(g, reply);
-    } else if (link_trouble(err) && g->instance->i.type == PAWL_SERVICE_DYNAMIC_SEQUENTIAL) {
+    } else if (is_link_trouble(err) && g->instance->i.type == PAWL_SERVICE_DYNAMIC_SEQUENTIAL) {
         g->searching = true;
-    } else if (err == PAWL_ERR_NODE_EXISTS || link_trouble(err)) {
+    } else if (err == PAWL_ERR_NODE_EXISTS || is_link_trouble(err)) {
         g->look = true;
     }
-    if (err == 0 || err == PAWL_ERR_NODE_EXISTS || err == PAWL_ERR_NO_NODE || link_trouble(err)) {
+    if (err == 0 || err == PAWL_ERR_NODE_EXISTS || err == PAWL_ERR_NO_NODE ||
+        is_link_trouble(err)) {
         drive(g);
     } else {
         failed(g, err);
@@ -118,7 +125,7 @@ static void created(const struct pawl_reply *reply, void *registration)
     recipe_unref(r);
 }
 
-static void send_create(struct registration *g)
+static enum pawl_mode mode_of(const struct registration *g)
 {
     static const enum pawl_mode modes[] = {
         [PAWL_SERVICE_DYNAMIC] = PAWL_EPHEMERAL,
@@ -127,11 +134,16 @@ static void send_create(struct registration *g)
         [PAWL_SERVICE_DYNAMIC_SEQUENTIAL] = PAWL_EPHEMERAL_SEQUENTIAL,
     };
 
+    return modes[g->instance->i.type];
+}
+
+static void send_create(struct registration *g)
+{
     free(g->made);
     g->made = NULL;
     g->sent = g->revision;
     sent(g, pawl_create_async(g->d->r.client,
-                              PAWL_CREATE(.path = g->path, .mode = modes[g->instance->i.type],
+                              PAWL_CREATE(.path = g->path, .mode = mode_of(g),
                                           .data = {g->data.data, g->data.len},
                                           .flags = PAWL_CONTAINER_PARENTS),
                               created, g));
@@ -148,9 +160,78 @@ static void found(struct registration *g, const struct pawl_reply *reply)
     bool same = same_data(g, reply->data);
 
     g->there = owner == (is_ephemeral(g) ? g->d->r.e->core->session_id : 0);
-    g->foreign = !g->there;
+    g->foreign = !g->there && !g->yields;
+    g->displaced = !g->there && g->yields;
     g->written = same ? g->revision : 0;
 }
+
+/* ---- watching it ---- */
+
+static void watch_event(const struct pawl_event *event, void *registration)
+{
+    struct registration *g = registration;
+    struct recipe *r = &g->d->r;
+
+    free(g->watched);
+    g->watched = NULL;
+    if (g->gone) {
+        registration_free(g);
+    } else if (event->type != PAWL_EVENT_SESSION) { /* else the next link is waited for */
+        if (event->type == PAWL_EVENT_DELETED) {
+            g->yields = g->yields || g->there;
+            g->there = g->displaced = false;
+        }
+        drive(g);
+    }
+    recipe_unref(r);
+}
+
+static void unwatch(struct registration *g)
+{
+    struct pawl_watch watch = {watch_event, g};
+
+    (void)pawl_unwatch_async(g->d->r.client, g->watched, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL,
+                             &watch, NULL, NULL);
+}
+
+/* Not there any more, and we were not told: it went before the watch was set. */
+static void watch_set(const struct pawl_reply *reply, void *registration)
+{
+    struct registration *g = registration;
+    struct recipe *r = &g->d->r;
+
+    g->busy = false;
+    if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
+        g->watched = g->watching;
+        recipe_ref(r);
+        if (reply->err == PAWL_ERR_NO_NODE) {
+            g->yields = g->yields || g->there;
+            g->there = g->displaced = false;
+        }
+        drive(g);
+    } else {
+        free(g->watching);
+        failed(g, reply->err);
+    }
+    recipe_unref(r);
+}
+
+static void send_watch(struct registration *g)
+{
+    struct pawl_watch watch = {watch_event, g};
+    int rc = PAWL_ERR_NO_MEMORY;
+
+    g->watching = recipe_copy(node_path(g));
+    if (g->watching != NULL) {
+        rc = pawl_exists_async(g->d->r.client, g->watching, &watch, watch_set, g);
+    }
+    if (rc != 0) {
+        free(g->watching);
+    }
+    sent(g, rc);
+}
+
+/* ---- looking ---- */
 
 static void looked(const struct pawl_reply *reply, void *registration)
 {
@@ -310,6 +391,37 @@ static void send_delete(struct registration *g)
                               g));
 }
 
+static void replaced(const struct pawl_reply *reply, void *registration)
+{
+    struct registration *g = registration;
+    struct recipe *r = &g->d->r;
+
+    g->busy = g->foreign = false;
+    if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE || is_link_trouble(reply->err)) {
+        g->look = true;
+        drive(g);
+    } else {
+        failed(g, reply->err);
+    }
+    recipe_unref(r);
+}
+
+/* Somebody else's goes and ours comes in one piece: he sees it gone, and ours there. */
+static void replace(struct registration *g)
+{
+    struct pawl_multi *m = pawl_multi_new(g->d->r.client);
+    int rc = PAWL_ERR_NO_MEMORY;
+
+    if (m != NULL) {
+        pawl_multi_delete(m, PAWL_DELETE(.path = g->path));
+        pawl_multi_create(m, PAWL_CREATE(.path = g->path, .mode = mode_of(g),
+                                         .data = {g->data.data, g->data.len}));
+        rc = pawl_multi_run_async(g->d->r.client, m, replaced, g);
+    }
+    pawl_multi_free(m);
+    sent(g, rc);
+}
+
 static void send_set(struct registration *g)
 {
     g->sent = g->revision;
@@ -317,6 +429,20 @@ static void send_set(struct registration *g)
                            PAWL_SET(.path = node_path(g), .data = {g->data.data, g->data.len},
                                     .flags = PAWL_IDEMPOTENT),
                            written, g));
+}
+
+static void stands(struct registration *g)
+{
+    if (g->there) {
+        g->confirmed = true;
+        g->yields = false;
+        ask_end_all(&g->asks, 0);
+    }
+    if (g->watched == NULL) {
+        send_watch(g);
+    } else if (strcmp(g->watched, node_path(g)) != 0) {
+        unwatch(g); /* its event brings us back here */
+    }
 }
 
 static void drive(struct registration *g)
@@ -332,17 +458,18 @@ static void drive(struct registration *g)
         } else {
             stop(g, 0);
         }
+    } else if (g->foreign && g->made != NULL && strcmp(g->made, g->path) != 0) {
+        send_delete(g); /* numbered, of an older session: ours will have another name */
     } else if (g->foreign) {
-        send_delete(g);
+        replace(g);
     } else if (!g->there && g->look) {
         sent(g, pawl_get_async(g->d->r.client, node_path(g), NULL, looked, g));
-    } else if (!g->there) {
+    } else if (!g->there && !g->displaced) {
         send_create(g);
-    } else if (g->written != g->revision) {
+    } else if (g->there && g->written != g->revision) {
         send_set(g);
     } else {
-        g->confirmed = true;
-        ask_end_all(&g->asks, 0);
+        stands(g);
     }
 }
 
@@ -388,6 +515,7 @@ int registration_want(struct registration *g, struct shared_instance **instance)
     g->data = data;
     g->revision++;
     g->wanted = true;
+    g->yields = g->displaced = false; /* whoever has its place now */
     if (g->instance == NULL) {
         g->instance = *instance;
         *instance = NULL;
@@ -410,8 +538,8 @@ void registration_end(struct registration *g)
 
 void registration_check(struct registration *g)
 {
-    if (g->there) {
-        g->there = false;
+    if (g->there || g->displaced) {
+        g->there = g->displaced = false;
         g->look = true;
         drive(g);
     }

@@ -20,7 +20,12 @@ struct registration {
     char *made;       /* the node's path, which may have a number behind it; NULL: as `path` */
     bool there;       /* the node is, and is ours */
     bool look;        /* it may be: read before creating */
-    bool foreign;     /* one is there that is not ours */
+    bool foreign;     /* one is there that is not ours, and shall be */
+    bool yields;      /* ours was deleted: who is there now may stay, until he goes */
+    bool displaced;   /* and there is one */
+    char *watched;    /* the path of our watch; NULL: it is not set */
+    char *watching;   /* ... of one that is being set */
+    bool gone;        /* freed, but for the event of the watch */
     unsigned written; /* the revision of its data; 0: not known */
 
     /* The answer to the create of a numbered node was lost: it is looked for among these. */

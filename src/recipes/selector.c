@@ -192,24 +192,24 @@ int pawl_selector_new(struct pawl_client *c, const char *path,
                       const struct pawl_selector_options *options, struct pawl_selector **out)
 {
     struct pawl_selector *s;
+    struct recipe *r;
     int rc;
 
     if (c == NULL || out == NULL || options == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    s = calloc(1, sizeof(*s));
-    rc = s == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&s->r, c, destroy);
+    rc = recipe_new(sizeof(*s), c, destroy, &r);
     if (rc != 0) {
-        free(s);
         return rc;
     }
+    s = container_of(r, struct pawl_selector, r);
     prepare_take_struct(&s->o, sizeof(s->o), options);
     rc = fill(s, path);
     if (rc == 0 && s->o.lead == NULL) {
         rc = PAWL_ERR_BAD_ARGUMENTS;
     }
     if (rc != 0) {
-        destroy(&s->r);
+        destroy(r);
         return rc;
     }
     *out = s;

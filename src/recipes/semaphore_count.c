@@ -106,7 +106,7 @@ static void looked(const struct pawl_reply *reply, void *semaphore)
     struct pawl_semaphore *s = semaphore;
     int err = reply->err;
 
-    if (err == 0 || err == PAWL_ERR_NO_NODE) {
+    if (err == PAWL_ERR_NO_NODE || ask_watch_is_set(&s->r, reply, s->count.path, changed, s)) {
         watch_is_set(s);
     }
     if (!s->r.freed && (err != 0 || ask(s) != 0)) {
@@ -160,8 +160,10 @@ static void was_read(const struct pawl_reply *reply, void *semaphore)
     struct pawl_semaphore *s = semaphore;
     int err = reply->err;
 
-    if (err == 0) {
+    if (recipe_was_done(reply)) {
         watch_is_set(s);
+    }
+    if (err == 0) {
         err = take_number(s, reply->data);
     } else if (err == PAWL_ERR_NO_NODE && !s->r.freed) {
         err = s->count.known ? look(s) : make(s);

@@ -107,7 +107,8 @@ static void entry_event(const struct pawl_event *event, void *entry)
     struct recipe *r = &e->s->r;
 
     e->watching = false;
-    if (!e->gone && !r->freed && event->type == PAWL_EVENT_DATA_CHANGED) {
+    if (!e->gone && !r->freed && event->type != PAWL_EVENT_DELETED &&
+        event->type != PAWL_EVENT_SESSION) { /* of those the folder's watch tells, too */
         read_entry(e);
     }
     drop_if_unused(e);
@@ -153,11 +154,10 @@ static void entry_read(const struct pawl_reply *reply, void *entry)
         e->watching = true;
         recipe_ref(&s->r);
     }
-    if (s->r.freed) {
-        if (e->watching) {
-            unwatch(s, e->path, PAWL_WATCHES_DATA, entry_event, e);
-        }
-    } else {
+    if ((s->r.freed || e->gone) && e->watching) {
+        unwatch(s, e->path, PAWL_WATCHES_DATA, entry_event, e);
+    }
+    if (!s->r.freed) {
         if (!e->gone) {
             take_instance(e, reply);
         }
@@ -170,7 +170,7 @@ static void entry_read(const struct pawl_reply *reply, void *entry)
 static void pause_it(struct pawl_service_cache *s, int err)
 {
     s->dirty = true;
-    if (err == PAWL_ERR_CLOSING) {
+    if (recipe_is_over(&s->r, err)) {
         ask_end_all(&s->asks, err);
     } else {
         timer_set(s->r.e, &s->again, recipe_now_ms() + (err == PAWL_ERR_NO_MEMORY ? 50 : PAUSE_MS));
@@ -241,7 +241,7 @@ static void folder_event(const struct pawl_event *event, void *cache)
 
     (void)event;
     s->watching = false;
-    s->dirty = true;
+    s->dirty = s->dirty || !s->listing; /* what is on its way comes behind this */
     if (!s->r.freed) {
         list_it(s);
     }
@@ -298,6 +298,7 @@ static void listed(const struct pawl_reply *reply, void *cache)
         struct pawl_strings none = {NULL, 0};
 
         take_list(s, &none);
+        s->listed = true;
         news(s, remove_unseen(s));
         make_folder(s);
     } else if (rc == 0 && (rc = take_list(s, &reply->children)) == 0) {

@@ -2,13 +2,19 @@
 /* shared_count.c - a shared value whose four bytes are a number, the highest byte first. */
 #include <stdlib.h>
 
-#include "pawl/counter.h"
+#include "recipes/shared_value.h"
 
 enum { COUNT_BYTES = 4 };
 
 struct pawl_shared_count {
     struct pawl_shared_value *value;
-    pawl_shared_count_fn listener;
+    struct list listeners; /* struct count_listener; under the lock of the value */
+};
+
+struct count_listener {
+    struct list link;
+    struct pawl_shared_count *count;
+    pawl_shared_count_fn fn;
     void *arg;
 };
 
@@ -47,14 +53,83 @@ static bool decode(const struct pawl_versioned *value, struct pawl_versioned_cou
     return true;
 }
 
+/* Who is told may remove himself, or free the count: nothing is looked at after that. */
 static void changed(struct pawl_shared_value *v, const struct pawl_versioned *value, void *arg)
 {
-    struct pawl_shared_count *s = arg;
+    const struct count_listener *l = arg;
     struct pawl_versioned_count count;
 
     (void)v;
     if (decode(value, &count)) {
-        s->listener(s, &count, s->arg);
+        l->fn(l->count, &count, l->arg);
+    }
+}
+
+static void keep_listener(struct pawl_shared_count *s, struct count_listener *l, bool keep)
+{
+    if (recipe_look(&s->value->r) == 0) {
+        if (keep) {
+            list_push_back(&s->listeners, &l->link);
+        } else {
+            list_remove(&l->link);
+        }
+        recipe_looked(&s->value->r);
+    }
+}
+
+/* It is kept first: it may run, and remove itself, at once. */
+int pawl_shared_count_add_listener(struct pawl_shared_count *s, pawl_shared_count_fn fn, void *arg)
+{
+    struct count_listener *l;
+    int rc;
+
+    if (s == NULL || fn == NULL) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    l = malloc(sizeof(*l));
+    if (l == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    *l = (struct count_listener){.count = s, .fn = fn, .arg = arg};
+    list_init(&l->link);
+    keep_listener(s, l, true);
+    rc = pawl_shared_value_add_listener(s->value, changed, l);
+    if (rc != 0) {
+        keep_listener(s, l, false);
+        free(l);
+    }
+    return rc;
+}
+
+static struct count_listener *take_listener(struct pawl_shared_count *s, pawl_shared_count_fn fn,
+                                            void *arg)
+{
+    struct list *item;
+
+    list_for_each (item, &s->listeners) {
+        struct count_listener *l = container_of(item, struct count_listener, link);
+
+        if (l->fn == fn && l->arg == arg) {
+            list_remove(&l->link);
+            return l;
+        }
+    }
+    return NULL;
+}
+
+void pawl_shared_count_remove_listener(struct pawl_shared_count *s, pawl_shared_count_fn fn,
+                                       void *arg)
+{
+    struct count_listener *l;
+
+    if (s == NULL || recipe_look(&s->value->r) != 0) {
+        return;
+    }
+    l = take_listener(s, fn, arg);
+    recipe_looked(&s->value->r);
+    if (l != NULL) {
+        pawl_shared_value_remove_listener(s->value, changed, l);
+        free(l);
     }
 }
 
@@ -103,10 +178,11 @@ int pawl_shared_count_new(struct pawl_client *c, const char *path, int32_t seed,
     if (s == NULL) {
         return PAWL_ERR_NO_MEMORY;
     }
-    *s = (struct pawl_shared_count){.listener = listener, .arg = arg};
+    *s = (struct pawl_shared_count){.value = NULL};
+    list_init(&s->listeners);
     rc = pawl_shared_value_new(c, path, (struct pawl_bytes){bytes.b, COUNT_BYTES}, &s->value);
     if (rc == 0 && listener != NULL) {
-        rc = pawl_shared_value_add_listener(s->value, changed, s);
+        rc = pawl_shared_count_add_listener(s, listener, arg);
     }
     if (rc != 0) {
         pawl_shared_count_free(s);
@@ -118,10 +194,16 @@ int pawl_shared_count_new(struct pawl_client *c, const char *path, int32_t seed,
 
 void pawl_shared_count_free(struct pawl_shared_count *s)
 {
-    if (s != NULL) {
-        pawl_shared_value_free(s->value);
-        free(s);
+    struct list *item;
+
+    if (s == NULL) {
+        return;
     }
+    pawl_shared_value_free(s->value);
+    while ((item = list_pop_front(&s->listeners)) != NULL) {
+        free(container_of(item, struct count_listener, link));
+    }
+    free(s);
 }
 
 int pawl_shared_count_start(struct pawl_shared_count *s)

@@ -188,20 +188,20 @@ int pawl_shared_value_new(struct pawl_client *c, const char *path, struct pawl_b
                           struct pawl_shared_value **out)
 {
     struct pawl_shared_value *v;
+    struct recipe *r;
     int rc;
 
     if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    v = calloc(1, sizeof(*v));
-    rc = v == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&v->r, c, destroy);
+    rc = recipe_new(sizeof(*v), c, destroy, &r);
     if (rc != 0) {
-        free(v);
         return rc;
     }
+    v = container_of(r, struct pawl_shared_value, r);
     rc = fill(v, path, seed);
     if (rc != 0) {
-        destroy(&v->r);
+        destroy(r);
         return rc;
     }
     *out = v;

@@ -38,7 +38,7 @@ struct pawl_shared_value {
     int32_t version;
 
     bool reading, again, watching;
-    struct timer retry; /* there was no memory for what was read */
+    struct timer retry; /* it could not be read, or there was no memory for it */
     struct list listeners;
     struct value_listener *running;
     uint64_t serial; /* of the copy */

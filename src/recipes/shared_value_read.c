@@ -5,9 +5,17 @@
 
 #include "recipes/shared_value.h"
 
-enum { MEMORY_PAUSE_MS = 1000 };
+enum { RETRY_PAUSE_MS = 1000 };
 
 /* ---- the copy ---- */
+
+/* What could not be read tells of no change: it is tried again until there is a watch that does. */
+static void read_later(struct pawl_shared_value *v, int err)
+{
+    if (!v->r.freed && !recipe_is_over(&v->r, err)) {
+        timer_set(v->r.e, &v->retry, recipe_now_ms() + RETRY_PAUSE_MS);
+    }
+}
 
 void value_take(struct pawl_shared_value *v, struct pawl_bytes data, const struct pawl_stat *stat)
 {
@@ -18,9 +26,7 @@ void value_take(struct pawl_shared_value *v, struct pawl_bytes data, const struc
     }
     copy = malloc(data.len + 1);
     if (copy == NULL) {
-        if (!v->r.freed) {
-            timer_set(v->r.e, &v->retry, recipe_now_ms() + MEMORY_PAUSE_MS);
-        }
+        read_later(v, PAWL_ERR_NO_MEMORY);
         return;
     }
     if (data.len > 0) {
@@ -98,6 +104,8 @@ static void looked(const struct pawl_reply *reply, void *value)
     }
     if (reply->err == 0 || v->again) {
         read_node(v);
+    } else if (reply->err != PAWL_ERR_NO_NODE) {
+        read_later(v, reply->err);
     }
     recipe_unref(&v->r);
 }
@@ -105,11 +113,17 @@ static void looked(const struct pawl_reply *reply, void *value)
 static void look(struct pawl_shared_value *v)
 {
     struct pawl_watch watch = {.fn = event, .arg = v};
+    int rc;
 
-    if (!v->watching && !v->reading && !v->r.freed &&
-        pawl_exists_async(v->r.client, v->path, &watch, looked, v) == 0) {
+    if (v->watching || v->reading || v->r.freed) {
+        return;
+    }
+    rc = pawl_exists_async(v->r.client, v->path, &watch, looked, v);
+    if (rc == 0) {
         v->reading = true;
         recipe_ref(&v->r);
+    } else {
+        read_later(v, rc);
     }
 }
 
@@ -139,6 +153,8 @@ void value_finish_read(struct pawl_shared_value *v, const struct pawl_reply *rep
         read_absent(v);
     } else if (v->state == VALUE_STARTING) {
         value_end_start(v, reply->err);
+    } else if (v->state == VALUE_STARTED) {
+        read_later(v, reply->err);
     }
 }
 
@@ -181,6 +197,8 @@ static void read_node(struct pawl_shared_value *v)
         recipe_ref(&v->r);
     } else if (v->state == VALUE_STARTING) {
         value_end_start(v, rc);
+    } else if (v->state == VALUE_STARTED) {
+        read_later(v, rc);
     }
 }
 

@@ -37,6 +37,7 @@ static struct ask *new_ask(int (*fn)(struct ask *a), struct pawl_bytes data,
     a->done = done;
     a->arg = arg;
     a->ask.tell = done == NULL ? NULL : tell;
+    a->ask.is_change = true;
     a->len = data.len;
     if (data.len > 0) {
         memcpy(a->data, data.data, data.len);

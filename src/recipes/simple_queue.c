@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "client/prepare.h"
+#include "recipes/link_trouble.h"
 #include "recipes/queue_names.h"
 #include "recipes/recipe.h"
 
@@ -212,7 +213,7 @@ static void made(const struct pawl_reply *reply, void *take)
     int err = reply->err;
 
     if (!t->ended) {
-        if (err == 0 || err == PAWL_ERR_NODE_EXISTS || err == PAWL_ERR_CONNECTION_LOSS) {
+        if (err == 0 || err == PAWL_ERR_NODE_EXISTS || is_link_trouble(err)) {
             list_it(t);
         } else {
             end(t, err);

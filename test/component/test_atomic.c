@@ -365,9 +365,12 @@ static void spring(const struct pawl_metric *metric, void *arg)
     }
 }
 
-/* 41 plus 1; `between` happens when the write has been made, or lost, and not been answered. */
-static void add_in_a_trap(const char *path, bool mark, enum loss loss,
-                          void (*between)(struct pawl_client *c, const char *path), struct told *t)
+typedef void (*between_fn)(struct pawl_client *c, const char *path);
+
+/* One more; `between` happens when the write has been made, or lost, and not been answered.
+ * `before` NULL: there is no node. */
+static void add_one_in_a_trap(const char *path, bool mark, enum loss loss, const int64_t *before,
+                              between_fn between, struct told *t)
 {
     struct pawl_atomic_options o = {.size = sizeof(o), .mark = mark};
     struct trap trap = {.loss = loss, .armed = false};
@@ -381,15 +384,17 @@ static void add_in_a_trap(const char *path, bool mark, enum loss loss,
     co.metric_arg = &trap;
     behind_proxy_open(&trap.p, &co);
     a = new_atomic(trap.p.c, path, &o);
-    assert_int_equal(pawl_atomic_initialize(a, 41, &r), 0);
-    assert_true(r.succeeded);
+    if (before != NULL) {
+        assert_int_equal(pawl_atomic_initialize(a, *before, &r), 0);
+        assert_true(r.succeeded);
+    }
     trap.armed = true;
     assert_int_equal(pawl_atomic_add_async(a, 1, tell, t), 0);
     for (int64_t end = now_ms() + SOON_MS; trap.armed;) {
         assert_true(now_ms() < end);
     }
     if (loss == LOSE_ANSWER) {
-        until_version(c, path, 1);
+        until_version(c, path, before != NULL);
     }
     between(c, path);
     tcp_proxy_cut(trap.p.proxy);
@@ -399,6 +404,20 @@ static void add_in_a_trap(const char *path, bool mark, enum loss loss,
     pawl_atomic_free(a);
     behind_proxy_close(&trap.p);
     pawl_client_close(c);
+}
+
+static void add_in_a_trap(const char *path, bool mark, enum loss loss, between_fn between,
+                          struct told *t)
+{
+    static const int64_t before = 41;
+
+    add_one_in_a_trap(path, mark, loss, &before, between, t);
+}
+
+static void add_from_nothing_in_a_trap(const char *path, enum loss loss, between_fn between,
+                                       struct told *t)
+{
+    add_one_in_a_trap(path, true, loss, NULL, between, t);
 }
 
 static void nothing(struct pawl_client *c, const char *path)
@@ -501,6 +520,44 @@ static void a_change_of_another_is_not_taken_for_ours(void **state)
     add_in_a_trap("/a/twin", false, LOSE_REQUEST, add_one, &t);
     expect_unknown(&t); /* 42, and nobody can tell whose */
     assert_int_equal(value_at("/a/twin"), 42);
+}
+
+static void take_away(struct pawl_client *c, const char *path)
+{
+    assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = path), NULL), 0);
+}
+
+static void take_away_and_make_again(struct pawl_client *c, const char *path)
+{
+    take_away(c, path);
+    add_ten(c, path);
+}
+
+/* Whoever deleted it may have deleted what we made: to make it again would be to count twice, and
+ * that it was refused a lie. */
+static void a_number_made_and_deleted_in_between_is_unknown(void **state)
+{
+    struct told t;
+
+    (void)state;
+    add_from_nothing_in_a_trap("/a/made", LOSE_ANSWER, take_away, &t);
+    expect_unknown(&t);
+    add_from_nothing_in_a_trap("/a/madebyother", LOSE_ANSWER, take_away_and_make_again, &t);
+    expect_unknown(&t);
+    assert_int_equal(value_at("/a/madebyother"), 10);
+}
+
+static void a_number_that_was_not_made_is_made_again(void **state)
+{
+    struct told t;
+
+    (void)state;
+    add_from_nothing_in_a_trap("/a/from/request", LOSE_REQUEST, nothing, &t);
+    assert_int_equal(t.err, 0);
+    expect(&t.r, 0, 1);
+    add_from_nothing_in_a_trap("/a/quite/far/down", LOSE_REQUEST, nothing, &t);
+    assert_int_equal(t.err, 0);
+    expect(&t.r, 0, 1);
 }
 
 static void who_cannot_reach_the_server_in_time_has_changed_nothing(void **state)
@@ -623,6 +680,26 @@ static void cached_numbers_cost_one_change_per_block(void **state)
     pawl_client_close(c);
 }
 
+static void cached_numbers_wrap_like_their_number(void **state)
+{
+    struct pawl_atomic_options o = {.size = sizeof(o), .bits = 32};
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_atomic *a = new_atomic(c, "/a/cachedwrap", &o);
+    struct pawl_cached_atomic *x;
+    int64_t n;
+
+    (void)state;
+    assert_int_equal(pawl_atomic_force_set(a, INT32_MAX - 1, NULL), 0);
+    assert_int_equal(pawl_cached_atomic_new(a, 10, &x), 0);
+    assert_int_equal(pawl_cached_atomic_next(x, &n), 0);
+    assert_true(n == INT32_MAX);
+    assert_int_equal(pawl_cached_atomic_next(x, &n), 0);
+    assert_true(n == INT32_MIN);
+    pawl_cached_atomic_free(x);
+    pawl_atomic_free(a);
+    pawl_client_close(c);
+}
+
 static void threads_and_processes_share_no_cached_number(void **state)
 {
     struct pawl_client *c[2] = {client_fixture_open(NULL), client_fixture_open(NULL)};
@@ -666,10 +743,13 @@ int main(void)
         cmocka_unit_test(a_change_that_was_written_over_is_unknown),
         cmocka_unit_test(a_change_that_did_not_arrive_is_made_again),
         cmocka_unit_test(a_change_of_another_is_not_taken_for_ours),
+        cmocka_unit_test(a_number_made_and_deleted_in_between_is_unknown),
+        cmocka_unit_test(a_number_that_was_not_made_is_made_again),
         cmocka_unit_test(who_cannot_reach_the_server_in_time_has_changed_nothing),
         cmocka_unit_test(free_and_close_end_what_is_on_its_way),
         cmocka_unit_test(a_value_is_the_bytes_themselves),
         cmocka_unit_test(cached_numbers_cost_one_change_per_block),
+        cmocka_unit_test(cached_numbers_wrap_like_their_number),
         cmocka_unit_test(threads_and_processes_share_no_cached_number),
     };
 

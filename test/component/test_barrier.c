@@ -218,6 +218,27 @@ static void who_waits_is_cancelled_by_free_and_told_of_the_close(void **state)
     assert_int_equal(t.n, 2);
 }
 
+static void what_is_asked_of_a_closed_client_is_refused_or_told(void **state)
+{
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_barrier *b = new_barrier(c, "/b/closed");
+    struct pawl_double_barrier *d = NULL;
+    struct told t;
+
+    (void)state;
+    told_init(&t);
+    assert_int_equal(pawl_double_barrier_new(c, "/b/closed2", 1, &d), 0);
+    pawl_client_close(c);
+    assert_int_equal(pawl_barrier_wait_async(b, -1, tell, &t), PAWL_ERR_CLOSING);
+    assert_int_equal(pawl_barrier_raise_async(b, tell, &t), PAWL_ERR_CLOSING);
+    assert_int_equal(pawl_barrier_wait(b, -1), PAWL_ERR_CLOSING);
+    assert_int_equal(pawl_double_barrier_enter_async(d, -1, tell_double, &t), PAWL_ERR_CLOSING);
+    assert_int_equal(pawl_double_barrier_enter(d, -1), PAWL_ERR_CLOSING);
+    pawl_barrier_free(b);
+    pawl_double_barrier_free(d);
+    assert_int_equal(t.n, 0);
+}
+
 static void bad_arguments_are_refused(void **state)
 {
     struct pawl_client *c = client_fixture_open(NULL);
@@ -587,6 +608,57 @@ static void what_a_dead_round_left_behind_lets_nobody_through(void **state)
     members_close(m, THREE);
 }
 
+struct trap {
+    struct behind_proxy p;
+    _Atomic bool armed;
+};
+
+/* Runs when the answer to the listing is there, and before anything is made of it. */
+static void spring(const struct pawl_metric *metric, void *arg)
+{
+    struct trap *t = arg;
+
+    if (strncmp(metric->op, "getChildren", 11) == 0 && atomic_exchange(&t->armed, false)) {
+        tcp_proxy_freeze(t->p.proxy, true);
+    }
+}
+
+/* His delete of what was left behind is lost, and the barrier opened before he is back: a second
+ * try would shut it again, and who leaves would not wait for the others. */
+static void what_is_removed_late_is_not_the_next_round(void **state)
+{
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_client_options co = client_fixture_options();
+    struct pawl_double_barrier *b = NULL;
+    struct trap trap = {.armed = false};
+    struct told t;
+
+    (void)state;
+    told_init(&t);
+    co.metric = spring;
+    co.metric_arg = &trap;
+    behind_proxy_open(&trap.p, &co);
+    assert_int_equal(
+        pawl_create(c, PAWL_CREATE(.path = "/d/late/ready", .flags = PAWL_PARENTS), NULL), 0);
+    assert_int_equal(pawl_double_barrier_new(trap.p.c, "/d/late", 2, &b), 0);
+    trap.armed = true;
+    assert_int_equal(pawl_double_barrier_enter_async(b, -1, tell_double, &t), 0);
+    for (int64_t end = now_ms() + SOON_MS; trap.armed;) {
+        assert_true(now_ms() < end);
+    }
+    assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = "/d/late/ready"), NULL), 0);
+    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/d/late/ready"), NULL), 0);
+    tcp_proxy_cut(trap.p.proxy);
+    tcp_proxy_freeze(trap.p.proxy, false);
+    expect_told(&t, 0);
+    assert_true(exists(c, "/d/late/ready"));
+    assert_int_equal(pawl_sync(trap.p.c, "/d/late", NULL), 0);
+    assert_true(exists(c, "/d/late/ready"));
+    pawl_double_barrier_free(b);
+    behind_proxy_close(&trap.p);
+    pawl_client_close(c);
+}
+
 static void who_dies_inside_does_not_hold_the_others(void **state)
 {
     struct member m[2];
@@ -631,6 +703,7 @@ int main(void)
         cmocka_unit_test(a_new_session_does_not_lift_a_barrier),
         cmocka_unit_test(a_barrier_lifted_behind_our_back_lets_us_through_afterwards),
         cmocka_unit_test(who_waits_is_cancelled_by_free_and_told_of_the_close),
+        cmocka_unit_test(what_is_asked_of_a_closed_client_is_refused_or_told),
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(all_enter_together_and_leave_together),
         cmocka_unit_test(rounds_follow_each_other_without_a_pause),
@@ -642,6 +715,7 @@ int main(void)
         cmocka_unit_test(a_slow_member_enters_though_the_others_leave),
         cmocka_unit_test(more_than_needed_are_let_in_while_it_is_open),
         cmocka_unit_test(what_a_dead_round_left_behind_lets_nobody_through),
+        cmocka_unit_test(what_is_removed_late_is_not_the_next_round),
         cmocka_unit_test(who_dies_inside_does_not_hold_the_others),
         cmocka_unit_test(free_takes_a_member_away),
     };

@@ -271,6 +271,44 @@ static void too_many_nodes_are_told_and_taken_when_there_is_room(void **state)
     pawl_client_close(c);
 }
 
+static size_t n_cached_below(struct pawl_cache *c, const char *path)
+{
+    struct pawl_nodes *nodes;
+    size_t n;
+
+    assert_int_equal(pawl_cache_children(c, path, &nodes), 0);
+    n = nodes->n;
+    pawl_nodes_free(nodes);
+    return n;
+}
+
+/* What is left out is below one parent, and the room comes from below another one. */
+static void room_below_one_parent_lets_in_what_is_below_another(void **state)
+{
+    struct pawl_cache_options o = {.size = sizeof(o), .max_nodes = 13};
+    struct pawl_client *c = client_fixture_open(NULL);
+    const char *full;
+    struct cache_log log;
+    char path[32];
+
+    clear(c, "/two");
+    for (int i = 0; i < 12; i++) {
+        snprintf(path, sizeof(path), "/two/%c/%d", i < 6 ? 'a' : 'b', i);
+        make(c, path, "");
+    }
+    cache_log_open(&log, c, "/two", PAWL_CACHE_TREE, *(int *)*state, &o);
+    cache_log_until(&log, "INITIALISED");
+    assert_int_equal(pawl_cache_size(log.cache), 13);
+    full = n_cached_below(log.cache, "/two/a") == 6 ? "/two/a" : "/two/b";
+    assert_int_equal(n_cached_below(log.cache, full), 6);
+    del(c, full);
+    for (int64_t end = cache_log_now_ms() + SOON_MS; pawl_cache_size(log.cache) != 8;) {
+        assert_true(cache_log_now_ms() < end);
+    }
+    cache_log_close(&log);
+    pawl_client_close(c);
+}
+
 static int select_some(const char *path, void *arg)
 {
     (void)arg;
@@ -348,6 +386,7 @@ static void without_data_events_carry_them_and_the_cache_does_not(void **state)
 static void a_node_that_may_not_be_read_is_reported(void **state)
 {
     static const struct pawl_acl nobody = {PAWL_PERM_ALL & ~PAWL_PERM_READ, "world", "anyone"};
+    static const struct pawl_acl all = {PAWL_PERM_ALL, "world", "anyone"};
     struct pawl_client *c = client_fixture_open(NULL);
     struct cache_log log;
 
@@ -359,6 +398,12 @@ static void a_node_that_may_not_be_read_is_reported(void **state)
     cache_log_expect(&log, "CREATED /secret=r v0");
     cache_log_expect(&log, "ERROR /secret/a NO_AUTH");
     cache_log_expect(&log, "INITIALISED");
+    if (*(int *)*state == persistent) { /* a change tells that it may be read by now */
+        assert_int_equal(
+            pawl_set_acl(c, PAWL_SET_ACL(.path = "/secret/a", .acls = {&all, 1}), NULL), 0);
+        set(c, "/secret/a", "open");
+        cache_log_expect(&log, "CREATED /secret/a=open v1");
+    }
     cache_log_close(&log);
     del(c, "/secret");
     pawl_client_close(c);
@@ -558,6 +603,7 @@ int main(void)
         cmocka_unit_test(bad_arguments_are_refused),
         BOTH(what_does_not_fit_is_not_kept_but_told),
         BOTH(too_many_nodes_are_told_and_taken_when_there_is_room),
+        BOTH(room_below_one_parent_lets_in_what_is_below_another),
         BOTH(only_what_is_selected_is_kept),
         BOTH(compressed_data_are_unpacked_and_others_reported),
         BOTH(without_data_events_carry_them_and_the_cache_does_not),

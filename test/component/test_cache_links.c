@@ -12,6 +12,7 @@
 #include "lib/client_fixture.h"
 #include "lib/test.h"
 #include "pawl/cache.h"
+#include "recipes/cache.h"
 
 enum { SOON_MS = FIXTURE_SOON_S * 1000, LARGE = 5000 };
 
@@ -320,6 +321,22 @@ static void events_add_up(const struct cache_log *log, size_t n_left)
     free(there);
 }
 
+/* Nothing is being read, and no event is on its way. */
+static void until_all_is_told(struct pawl_cache *cache)
+{
+    for (int64_t end = cache_log_now_ms() + SOON_MS;;) {
+        bool done;
+
+        pthread_mutex_lock(&cache->r.e->lock);
+        done = cache->initialised && !cache->resyncing && cache->n_tells == 0 && !cache->telling;
+        pthread_mutex_unlock(&cache->r.e->lock);
+        if (done) {
+            return;
+        }
+        assert_true(cache_log_now_ms() < end);
+    }
+}
+
 static void it_converges_under_changes_and_cuts(void **state)
 {
     struct pawl_client *other = client_fixture_open(NULL);
@@ -339,7 +356,8 @@ static void it_converges_under_changes_and_cuts(void **state)
         }
     }
     until_equal(other, log.cache, "/wild");
-    pawl_cache_refresh(log.cache); /* its event is behind all others */
+    pawl_cache_refresh(log.cache);
+    until_all_is_told(log.cache);
     cache_log_until_last(&log, "RESYNCED");
     events_add_up(&log, pawl_cache_size(log.cache));
     cache_log_close(&log);
@@ -450,6 +468,198 @@ static void it_may_be_freed_by_its_listener(void **state)
     pawl_client_close(c);
 }
 
+/* ---- listeners who are slow ---- */
+
+struct slow {
+    sem_t told, go;
+    _Atomic int stale, resynced, last;
+};
+
+static void hear_slowly(struct pawl_cache *c, const struct pawl_cache_event *event, void *arg)
+{
+    struct slow *s = arg;
+
+    (void)c;
+    s->stale += event->type == PAWL_CACHE_STALE;
+    s->resynced += event->type == PAWL_CACHE_RESYNCED;
+    s->last = (int)event->type;
+    sem_post(&s->told);
+    if (event->type == PAWL_CACHE_STALE) {
+        wait_semaphore(&s->go);
+    }
+}
+
+/* While he hears of the first cut there are a reconnect and a second cut. */
+static void the_last_a_slow_listener_hears_is_how_things_stand(void **state)
+{
+    struct slow s = {.last = 0};
+    struct pawl_cache_options o = {
+        .size = sizeof(o), .flags = *(int *)*state, .on_event = hear_slowly, .on_event_arg = &s};
+    struct pawl_client *other = client_fixture_open(NULL);
+    struct pawl_client_options co = client_fixture_options();
+    struct pawl_cache *cache;
+    struct behind_proxy b;
+
+    sem_init(&s.told, 0, 0);
+    sem_init(&s.go, 0, 0);
+    clear(other, "/slowly");
+    behind_proxy_open(&b, &co);
+    assert_int_equal(pawl_cache_new(b.c, "/slowly", PAWL_CACHE_TREE, &o, &cache), 0);
+    wait_semaphore(&s.told);
+    assert_int_equal(s.last, PAWL_CACHE_INITIALISED);
+    tcp_proxy_cut(b.proxy);
+    wait_semaphore(&s.told);
+    assert_int_equal(s.last, PAWL_CACHE_STALE);
+    make(other, "/slowly", "");
+    for (const struct pawl_node *n = NULL; n == NULL; pawl_node_unref(n)) {
+        n = pawl_cache_get(cache, "/slowly"); /* the link is back */
+    }
+    assert_int_equal(pawl_sync(b.c, "/", NULL), 0);
+    tcp_proxy_accept(b.proxy, false);
+    tcp_proxy_cut(b.proxy);
+    while (pawl_client_state(b.c) != PAWL_STATE_SUSPENDED) {
+        assert_true(pawl_client_state(b.c) != PAWL_STATE_LOST);
+    }
+    sem_post(&s.go);
+    sem_post(&s.go);
+    while (s.stale < 2) {
+        wait_semaphore(&s.told);
+    }
+    assert_int_equal(s.last, PAWL_CACHE_STALE);
+    tcp_proxy_accept(b.proxy, true);
+    while (s.resynced < 2) {
+        wait_semaphore(&s.told);
+    }
+    pawl_cache_free(cache);
+    behind_proxy_close(&b);
+    pawl_client_close(other);
+}
+
+static void *wait_for_cache(void *cache)
+{
+    return (void *)(intptr_t)pawl_cache_wait(cache, SOON_MS);
+}
+
+static bool somebody_waits(struct pawl_cache *cache)
+{
+    bool yes;
+
+    pthread_mutex_lock(&cache->r.e->lock);
+    yes = !list_empty(&cache->waiting);
+    pthread_mutex_unlock(&cache->r.e->lock);
+    return yes;
+}
+
+static void who_waits_is_woken_when_it_is_freed(void **state)
+{
+    struct pawl_cache_options o = {.size = sizeof(o), .flags = *(int *)*state};
+    struct pawl_client_options co = client_fixture_options();
+    struct pawl_cache *cache;
+    struct behind_proxy b;
+    pthread_t thread;
+    void *rc;
+
+    behind_proxy_open(&b, &co);
+    tcp_proxy_freeze(b.proxy, true);
+    assert_int_equal(pawl_cache_new(b.c, "/frozen", PAWL_CACHE_TREE, &o, &cache), 0);
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_cache, cache), 0);
+    while (!somebody_waits(cache)) {
+    }
+    pawl_cache_free(cache);
+    pthread_join(thread, &rc);
+    assert_int_equal((intptr_t)rc, PAWL_ERR_CANCELLED);
+    tcp_proxy_freeze(b.proxy, false);
+    behind_proxy_close(&b);
+}
+
+/* Whoever waits, and whoever comes to wait later, is told that there is nothing to wait for. */
+static void nobody_waits_for_the_only_session_when_it_is_over(void **state)
+{
+    struct pawl_cache_options o = {.size = sizeof(o), .flags = *(int *)*state};
+    struct pawl_client_options co = client_fixture_options();
+    struct pawl_cache *cache;
+    struct behind_proxy b;
+
+    co.flags |= PAWL_CLIENT_ONE_SESSION;
+    co.session_timeout_ms = 1000;
+    behind_proxy_open(&b, &co);
+    tcp_proxy_accept(b.proxy, false);
+    tcp_proxy_cut(b.proxy);
+    expect_next_state(&b, 1, PAWL_STATE_SUSPENDED);
+    assert_int_equal(pawl_cache_new(b.c, "/only", PAWL_CACHE_TREE, &o, &cache), 0);
+    assert_int_equal(pawl_cache_wait(cache, SOON_MS), PAWL_ERR_SESSION_EXPIRED);
+    assert_int_equal(pawl_cache_wait(cache, -1), PAWL_ERR_SESSION_EXPIRED);
+    pawl_cache_free(cache);
+    behind_proxy_close(&b);
+}
+
+/* ---- hidden nodes ---- */
+
+static int hide_middle(const char *path, void *arg)
+{
+    (void)arg;
+    return strcmp(path, "/veil/mid") == 0 ? PAWL_SELECT_BELOW
+                                          : PAWL_SELECT_NODE | PAWL_SELECT_BELOW;
+}
+
+static void ignore_event(const struct pawl_event *event, void *arg)
+{
+    (void)event;
+    (void)arg;
+}
+
+/* Somebody else's one-shot watch tells after a reconnect that a node has come: its children came
+ * with it, and nobody tells of them. */
+static void what_came_below_a_hidden_node_during_a_cut_is_found(void **state)
+{
+    struct pawl_cache_options o = {.size = sizeof(o), .select = hide_middle};
+    struct pawl_watch watch = {ignore_event, NULL};
+    struct pawl_client *other = client_fixture_open(NULL);
+    struct pawl_client_options co = client_fixture_options();
+    struct cache_log log;
+    struct behind_proxy b;
+
+    clear(other, "/veil");
+    make(other, "/veil", "r");
+    behind_proxy_open(&b, &co);
+    cache_log_open(&log, b.c, "/veil", PAWL_CACHE_TREE, *(int *)*state, &o);
+    cache_log_until(&log, "INITIALISED");
+    assert_int_equal(pawl_exists(b.c, "/veil/mid", &watch, NULL), PAWL_ERR_NO_NODE);
+    tcp_proxy_accept(b.proxy, false);
+    tcp_proxy_cut(b.proxy);
+    cache_log_until(&log, "STALE");
+    make(other, "/veil/mid/x", "x");
+    tcp_proxy_accept(b.proxy, true);
+    cache_log_until(&log, "CREATED /veil/mid/x=x v0");
+    cache_log_close(&log);
+    behind_proxy_close(&b);
+    pawl_client_close(other);
+}
+
+/* A server before 3.9 keeps one mode per path and session: a one-shot watch that the same client
+ * sets at the cache's path ends the cache's. */
+static void a_one_shot_watch_at_its_path_does_not_blind_it(void **state)
+{
+    struct pawl_watch watch = {ignore_event, NULL};
+    struct pawl_client *c = client_fixture_open(NULL), *other = client_fixture_open(NULL);
+    struct cache_log log;
+
+    clear(c, "/blind");
+    make(c, "/blind/a", "1");
+    cache_log_open(&log, c, "/blind", PAWL_CACHE_TREE, *(int *)*state, NULL);
+    cache_log_until(&log, "INITIALISED");
+    assert_int_equal(pawl_get(c, "/blind", &watch, NULL), 0);
+    set(other, "/blind/a", "2");
+    cache_log_until(&log, "CHANGED /blind/a=1 v0 -> /blind/a=2 v1");
+    set(other, "/blind", "fires it");
+    cache_log_until(&log, "CHANGED /blind=");
+    set(other, "/blind/a", "3");
+    cache_log_until(&log, "CHANGED /blind/a=2 v1 -> /blind/a=3 v2");
+    cache_log_close(&log);
+    pawl_client_close(c);
+    pawl_client_close(other);
+}
+
 #define BOTH(test) \
     cmocka_unit_test_prestate(test, &persistent), cmocka_unit_test_prestate(test, &one_shot)
 
@@ -464,6 +674,11 @@ int main(void)
         BOTH(a_client_closed_under_it_leaves_it_as_it_was),
         BOTH(watches_taken_away_are_set_again),
         BOTH(it_may_be_freed_by_its_listener),
+        BOTH(the_last_a_slow_listener_hears_is_how_things_stand),
+        BOTH(who_waits_is_woken_when_it_is_freed),
+        BOTH(nobody_waits_for_the_only_session_when_it_is_over),
+        BOTH(what_came_below_a_hidden_node_during_a_cut_is_found),
+        BOTH(a_one_shot_watch_at_its_path_does_not_blind_it),
     };
 
     return cmocka_run_group_tests(tests, client_fixture_start, client_fixture_stop);

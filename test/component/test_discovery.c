@@ -346,6 +346,122 @@ static void unregistered_stays_unregistered_through_reconnects(void **state)
     pawl_client_close(c);
 }
 
+static void what_somebody_deletes_is_registered_again_at_once(void **state)
+{
+    static const enum pawl_service_type types[] = {PAWL_SERVICE_DYNAMIC, PAWL_SERVICE_STATIC};
+    struct pawl_client *c = client_fixture_open(NULL), *other = client_fixture_open(NULL);
+    struct pawl_discovery *d = new_discovery(c, "/d/own");
+    int64_t czxid;
+
+    (void)state;
+    for (size_t i = 0; i < TEST_COUNT(types); i++) {
+        assert_int_equal(
+            pawl_discovery_register(
+                d, PAWL_INSTANCE(.name = "web", .id = "1", .type = types[i], FIXED), SOON_MS),
+            0);
+        for (int k = 0; k < 3; k++) {
+            czxid = stat_of(other, "/d/own/web/1").czxid;
+            assert_int_equal(pawl_delete(other, PAWL_DELETE(.path = "/d/own/web/1"), NULL), 0);
+            until_exists(other, "/d/own/web/1", true);
+            assert_int_not_equal(stat_of(other, "/d/own/web/1").czxid, czxid);
+        }
+        assert_int_equal(pawl_discovery_unregister(d, "web", "1", SOON_MS), 0);
+        assert_false(exists(c, "/d/own/web/1"));
+    }
+    assert_int_equal(pawl_unwatch(c, "/d/own/web/1", PAWL_WATCHES_ANY, NULL, NULL),
+                     PAWL_ERR_NO_WATCHER);
+    pawl_discovery_free(d);
+    pawl_client_close(c);
+    pawl_client_close(other);
+}
+
+/* The only child of a folder. */
+static void until_only_child_is_another(struct pawl_client *c, const char *folder, char *name,
+                                        size_t size)
+{
+    for (int64_t end = now_ms() + SOON_MS;;) {
+        struct pawl_reply *reply;
+        bool found;
+
+        assert_int_equal(pawl_children(c, folder, NULL, &reply), 0);
+        found = reply->children.n == 1 && strcmp(reply->children.items[0], name) != 0;
+        if (found) {
+            snprintf(name, size, "%s", reply->children.items[0]);
+        }
+        pawl_reply_free(reply);
+        if (found) {
+            return;
+        }
+        assert_true(now_ms() < end);
+    }
+}
+
+static void a_numbered_one_comes_back_under_another_number(void **state)
+{
+    struct pawl_client *c = client_fixture_open(NULL), *other = client_fixture_open(NULL);
+    struct pawl_discovery *d = new_discovery(c, "/d/num");
+    char name[64] = "", path[128];
+
+    (void)state;
+    assert_int_equal(
+        pawl_discovery_register(
+            d,
+            PAWL_INSTANCE(.name = "web", .id = "s", .type = PAWL_SERVICE_DYNAMIC_SEQUENTIAL, FIXED),
+            SOON_MS),
+        0);
+    for (int i = 0; i < 3; i++) {
+        until_only_child_is_another(other, "/d/num/web", name, sizeof(name));
+        snprintf(path, sizeof(path), "/d/num/web/%s", name);
+        assert_int_equal(pawl_delete(other, PAWL_DELETE(.path = path), NULL), 0);
+    }
+    until_only_child_is_another(other, "/d/num/web", name, sizeof(name));
+    assert_int_equal(pawl_discovery_unregister(d, "web", "s", SOON_MS), 0);
+    snprintf(path, sizeof(path), "/d/num/web/%s", name);
+    assert_false(exists(c, path));
+    pawl_discovery_free(d);
+    pawl_client_close(c);
+    pawl_client_close(other);
+}
+
+/* Two with one id: the second takes its place, the first has it again when the second goes, and
+ * they do not fight. */
+static void who_takes_our_id_keeps_it_until_he_goes(void **state)
+{
+    struct pawl_client *c = client_fixture_open(NULL), *other = client_fixture_open(NULL);
+    struct pawl_discovery *first = new_discovery(c, "/d/id"),
+                          *second = new_discovery(other, "/d/id");
+    struct pawl_stat stat;
+
+    (void)state;
+    assert_int_equal(
+        pawl_discovery_register(first, PAWL_INSTANCE(.name = "web", .id = "1", FIXED), SOON_MS), 0);
+    assert_int_equal(
+        pawl_discovery_register(second, PAWL_INSTANCE(.name = "web", .id = "1", FIXED), SOON_MS),
+        0);
+    stat = stat_of(c, "/d/id/web/1");
+    assert_int_equal(stat.ephemeral_owner, pawl_client_session_id(other));
+    for (int i = 0; i < 50; i++) { /* time enough for a fight */
+        assert_int_equal(pawl_sync(c, "/d", NULL), 0);
+        assert_int_equal(stat_of(c, "/d/id/web/1").czxid, stat.czxid);
+    }
+    pawl_discovery_free(second);
+    for (int64_t end = now_ms() + SOON_MS;;) {
+        struct pawl_reply *reply;
+        int64_t owner =
+            pawl_exists(other, "/d/id/web/1", NULL, &reply) == 0 ? reply->stat.ephemeral_owner : 0;
+
+        pawl_reply_free(reply);
+        if (owner == pawl_client_session_id(c)) {
+            break;
+        }
+        assert_true(now_ms() < end);
+    }
+    pawl_discovery_free(first);
+    until_exists(other, "/d/id/web/1", false);
+    pawl_client_close(c);
+    pawl_client_close(other);
+}
+
 /* The answer to the create is lost: the node is found again, and not made twice. */
 static void a_lost_answer_leaves_no_second_node(void **state)
 {
@@ -509,6 +625,53 @@ static void the_cache_follows_its_service(void **state)
                      PAWL_ERR_NO_WATCHER);
     assert_int_equal(pawl_unwatch(c, "/d/k/web/z", PAWL_WATCHES_ANY, NULL, NULL),
                      PAWL_ERR_NO_WATCHER);
+    pawl_discovery_free(d);
+    pawl_client_close(c);
+    pawl_client_close(other);
+}
+
+/* There is no folder, and we may not make one: that is a service without instances. */
+static void a_service_that_is_not_there_is_complete(void **state)
+{
+    static const struct pawl_acl read_only = {PAWL_PERM_READ | PAWL_PERM_DELETE, "world", "anyone"};
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_service_cache *s;
+    sem_t some;
+
+    (void)state;
+    sem_init(&some, 0, 0);
+    assert_int_equal(pawl_create(c,
+                                 PAWL_CREATE(.path = "/d/closed", .acls = {&read_only, 1},
+                                             .flags = PAWL_PARENTS),
+                                 NULL),
+                     0);
+    assert_int_equal(pawl_service_cache_new(c, "/d/closed", "web", wake, &some, &s), 0);
+    assert_int_equal(pawl_service_cache_wait(s, SOON_MS), 0);
+    wait_semaphore(&some);
+    until_described(s, &some, "");
+    pawl_service_cache_free(s);
+    pawl_client_close(c);
+}
+
+/* Somebody removes all watches at an instance's path, ours among them. */
+static void an_instance_whose_watch_was_taken_away_is_followed_on(void **state)
+{
+    struct pawl_client *c = client_fixture_open(NULL), *other = client_fixture_open(NULL);
+    struct pawl_discovery *d = new_discovery(other, "/d/taken");
+    struct pawl_service_cache *s;
+    sem_t some;
+
+    (void)state;
+    sem_init(&some, 0, 0);
+    assert_int_equal(
+        pawl_discovery_register(d, PAWL_INSTANCE(.name = "web", .id = "a", .port = 1), SOON_MS), 0);
+    assert_int_equal(pawl_service_cache_new(c, "/d/taken", "web", wake, &some, &s), 0);
+    until_described(s, &some, "a:1,");
+    assert_int_equal(pawl_unwatch(c, "/d/taken/web/a", PAWL_WATCHES_ANY, NULL, NULL), 0);
+    assert_int_equal(
+        pawl_discovery_update(d, PAWL_INSTANCE(.name = "web", .id = "a", .port = 2), SOON_MS), 0);
+    until_described(s, &some, "a:2,");
+    pawl_service_cache_free(s);
     pawl_discovery_free(d);
     pawl_client_close(c);
     pawl_client_close(other);
@@ -706,8 +869,13 @@ int main(void)
         cmocka_unit_test(a_new_session_registers_again),
         cmocka_unit_test(unregistered_stays_unregistered_through_reconnects),
         cmocka_unit_test(a_lost_answer_leaves_no_second_node),
+        cmocka_unit_test(what_somebody_deletes_is_registered_again_at_once),
+        cmocka_unit_test(a_numbered_one_comes_back_under_another_number),
+        cmocka_unit_test(who_takes_our_id_keeps_it_until_he_goes),
         cmocka_unit_test(queries_find_what_is_registered),
         cmocka_unit_test(the_cache_follows_its_service),
+        cmocka_unit_test(a_service_that_is_not_there_is_complete),
+        cmocka_unit_test(an_instance_whose_watch_was_taken_away_is_followed_on),
         cmocka_unit_test(the_cache_goes_on_after_the_session_was_lost),
         cmocka_unit_test(providers_choose_by_their_strategy),
         cmocka_unit_test(a_sticky_provider_changes_only_when_it_must),

@@ -83,6 +83,17 @@ static bool take_two_leases(struct pawl_client *c, long n)
     return failed;
 }
 
+/* Which is there already, and watched when memory goes. */
+static bool follow_a_count(struct pawl_client *c, long n)
+{
+    const uint8_t two[4] = {0, 0, 0, 2};
+    int rc = pawl_create(
+        c, PAWL_CREATE(.path = "/sem/count", .data = {two, 4}, .flags = PAWL_PARENTS), NULL);
+
+    assert_true(rc == 0 || rc == PAWL_ERR_NODE_EXISTS);
+    return take_two_leases(c, n);
+}
+
 static void got(struct pawl_semaphore *s, int err, struct pawl_lease *const *leases, size_t n,
                 void *told)
 {
@@ -158,6 +169,12 @@ static void a_semaphore_says_so(void **state)
     run(take_two_leases, "/sem/leases", "/sem/locks");
 }
 
+static void a_semaphore_that_follows_a_count_says_so(void **state)
+{
+    (void)state;
+    run(follow_a_count, "/sem/leases", "/sem/locks");
+}
+
 static void who_waits_for_a_lease_is_told(void **state)
 {
     (void)state;
@@ -170,6 +187,7 @@ int main(void)
         cmocka_unit_test(a_read_write_lock_says_so),
         cmocka_unit_test(a_multilock_says_so),
         cmocka_unit_test(a_semaphore_says_so),
+        cmocka_unit_test(a_semaphore_that_follows_a_count_says_so),
         cmocka_unit_test(who_waits_for_a_lease_is_told),
     };
 

@@ -295,6 +295,39 @@ static void one_that_is_lost_is_all_that_is_lost(void **state)
     pawl_client_close(c);
 }
 
+/* The first lock is granted to two at once, and the one who cannot have the second gives it back
+ * before the other is told. */
+static void who_gives_back_does_not_take_it_from_who_shares_the_handle(void **state)
+{
+    struct pawl_client *c = client_fixture_open(NULL), *d = client_fixture_open(NULL);
+    struct pawl_lock *other;
+    struct told all, one;
+    struct pair p;
+
+    (void)state;
+    told_init(&all);
+    told_init(&one);
+    pair_open(&p, c, "/ml/i/one", "/ml/i/two", NULL);
+    assert_int_equal(pawl_lock_new(d, "/ml/i/one", NULL, &other), 0);
+    assert_int_equal(pawl_lock_acquire(other, SOON_MS), 0);
+    assert_int_equal(pawl_multilock_acquire_async(p.m, -1, tell, &all), 0);
+    assert_int_equal(pawl_lock_acquire_async(p.l[0], -1, tell_lock, &one), 0);
+    pawl_lock_free(p.l[1]);
+    p.l[1] = NULL;
+    assert_int_equal(pawl_lock_release(other), 0);
+    assert_int_equal(told_wait(&all), PAWL_ERR_CANCELLED);
+    assert_int_equal(told_wait(&one), 0);
+    assert_int_equal(pawl_lock_depth(p.l[0]), 1);
+    assert_true(pawl_lock_held(p.l[0]));
+    assert_int_equal(pawl_lock_acquire(other, 0), PAWL_ERR_OPERATION_TIMEOUT);
+    assert_int_equal(pawl_lock_release(p.l[0]), 0);
+    assert_int_equal(n_nodes(c, "/ml/i/one"), 0);
+    pawl_lock_free(other);
+    pair_close(&p);
+    pawl_client_close(c);
+    pawl_client_close(d);
+}
+
 static void bad_arguments_are_refused(void **state)
 {
     struct pawl_client *c = client_fixture_open(NULL), *d = client_fixture_open(NULL);
@@ -330,6 +363,7 @@ int main(void)
         cmocka_unit_test(threads_can_own_them),
         cmocka_unit_test(halves_of_a_read_write_lock_will_do),
         cmocka_unit_test(one_that_is_lost_is_all_that_is_lost),
+        cmocka_unit_test(who_gives_back_does_not_take_it_from_who_shares_the_handle),
         cmocka_unit_test(bad_arguments_are_refused),
     };
 

@@ -260,6 +260,101 @@ static void a_new_session_gets_the_node_with_the_new_data(void **state)
     pawl_client_close(other);
 }
 
+/* Too much for a node is refused; what fits is taken, and that is told. */
+static void after_a_refusal_new_data_bring_it_back(void **state)
+{
+    static char large[2 << 20];
+    struct told t = {.n = 0};
+    struct pawl_persistent_options o = {.size = sizeof(o),
+                                        .mode = PAWL_EPHEMERAL,
+                                        .data = {"1", 1},
+                                        .on_change = note_change,
+                                        .on_change_arg = &t};
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_persistent_node *n;
+
+    (void)state;
+    sem_init(&t.some, 0, 0);
+    n = new_node(c, "/pn-large", &o);
+    wait_semaphore(&t.some);
+    assert_int_equal(t.state, PAWL_PERSISTENT_THERE);
+    until(c, "/pn-large", "1");
+    assert_int_equal(pawl_persistent_node_set(n, (struct pawl_bytes){large, sizeof(large)}), 0);
+    wait_semaphore(&t.some);
+    assert_int_equal(t.state, PAWL_PERSISTENT_FAILED);
+    assert_int_equal(t.err, PAWL_ERR_TOO_LARGE);
+    assert_int_equal(pawl_persistent_node_set(n, text_bytes("2")), 0);
+    wait_semaphore(&t.some);
+    assert_int_equal(t.state, PAWL_PERSISTENT_THERE);
+    until(c, "/pn-large", "2");
+    pawl_persistent_node_free(n);
+    pawl_client_close(c);
+}
+
+/* The answer to its creation was lost, and it is freed before it has been asked for again. */
+static void freed_when_it_is_not_known_to_be_there_it_goes_all_the_same(void **state)
+{
+    struct pawl_persistent_options o = {.size = sizeof(o), .no_parents = true};
+    struct pawl_client_options co = client_fixture_options();
+    struct pawl_client *other = client_fixture_open(NULL);
+    struct pawl_persistent_node *n;
+    struct behind_proxy b;
+
+    (void)state;
+    behind_proxy_open(&b, &co);
+    tcp_proxy_swallow_replies(b.proxy, true);
+    n = new_node(b.c, "/pn-lost-answer", &o);
+    while (pawl_exists(other, "/pn-lost-answer", NULL, NULL) != 0) {
+    }
+    tcp_proxy_accept(b.proxy, false);
+    tcp_proxy_cut(b.proxy);
+    expect_next_state(&b, 1, PAWL_STATE_SUSPENDED);
+    tcp_proxy_swallow_replies(b.proxy, false);
+    pawl_persistent_node_free(n);
+    tcp_proxy_accept(b.proxy, true);
+    until(other, "/pn-lost-answer", "-");
+    behind_proxy_close(&b);
+    pawl_client_close(other);
+}
+
+static void nobody_waits_for_the_only_session_when_it_is_over(void **state)
+{
+    struct pawl_client_options co = client_fixture_options();
+    struct pawl_persistent_node *n;
+    struct behind_proxy b;
+
+    (void)state;
+    co.flags |= PAWL_CLIENT_ONE_SESSION;
+    co.session_timeout_ms = 1000;
+    behind_proxy_open(&b, &co);
+    tcp_proxy_accept(b.proxy, false);
+    tcp_proxy_cut(b.proxy);
+    expect_next_state(&b, 1, PAWL_STATE_SUSPENDED);
+    n = new_node(b.c, "/pn-only", NULL);
+    assert_int_equal(pawl_persistent_node_wait(n, SOON_MS), PAWL_ERR_SESSION_EXPIRED);
+    pawl_persistent_node_free(n);
+    behind_proxy_close(&b);
+}
+
+/* Half of it is no time at all: no timer may then be due for ever. */
+static void a_ttl_of_a_millisecond_does_not_hang(void **state)
+{
+    struct pawl_persistent_options o = {.size = sizeof(o), .mode = PAWL_TTL, .ttl_ms = 1};
+    struct pawl_client_options co = client_fixture_options();
+    struct pawl_persistent_node *n;
+    struct behind_proxy b;
+
+    (void)state;
+    behind_proxy_open(&b, &co);
+    tcp_proxy_accept(b.proxy, false);
+    tcp_proxy_cut(b.proxy);
+    expect_next_state(&b, 1, PAWL_STATE_SUSPENDED);
+    n = new_node(b.c, "/pn-brief", &o);
+    assert_int_equal(pawl_persistent_node_wait(n, 50), PAWL_ERR_OPERATION_TIMEOUT);
+    pawl_persistent_node_free(n);
+    behind_proxy_close(&b);
+}
+
 static void freed_while_it_is_being_made_nothing_is_left(void **state)
 {
     struct pawl_persistent_options o = {
@@ -335,6 +430,10 @@ int main(void)
         cmocka_unit_test(what_cannot_be_made_is_told_once),
         cmocka_unit_test(a_new_session_gets_the_node_with_the_new_data),
         cmocka_unit_test(freed_while_it_is_being_made_nothing_is_left),
+        cmocka_unit_test(after_a_refusal_new_data_bring_it_back),
+        cmocka_unit_test(nobody_waits_for_the_only_session_when_it_is_over),
+        cmocka_unit_test(a_ttl_of_a_millisecond_does_not_hang),
+        cmocka_unit_test(freed_when_it_is_not_known_to_be_there_it_goes_all_the_same),
         cmocka_unit_test(a_ttl_node_lives_by_its_touch_and_ends_by_itself),
         cmocka_unit_test(bad_arguments_are_refused),
     };

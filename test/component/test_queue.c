@@ -522,6 +522,43 @@ static void nothing_comes_before_its_time(void **state)
     pawl_client_close(c);
 }
 
+/* Refused, it comes again: with its time, which has come, and without waiting for it anew. */
+static void what_is_refused_keeps_its_time(void **state)
+{
+    struct eaten e;
+    struct pawl_queue_options o = {.size = sizeof(o),
+                                   .kind = PAWL_QUEUE_DELAY,
+                                   .lock_path = "/q/again-locks",
+                                   .consumer = eat,
+                                   .consumer_arg = &e};
+    struct pawl_client *c = client_fixture_open(NULL);
+    int64_t due = clock_ms(CLOCK_REALTIME) + 300;
+    struct pawl_queue *q;
+    char stem[64];
+
+    (void)state;
+    eaten_init(&e);
+    e.refuse = 2;
+    snprintf(stem, sizeof(stem), "queue-|%08llX|", (unsigned long long)due);
+    q = new_queue(c, "/q/again", &o);
+    assert_int_equal(
+        pawl_queue_put(q, PAWL_PUT(.item = {"late", 4}, .due_ms = due + 60000), SOON_MS), 0);
+    assert_int_equal(pawl_queue_put(q, PAWL_PUT(.item = {"x", 1}, .due_ms = due), SOON_MS), 0);
+    for (int i = 0; i < 3; i++) {
+        wait_eaten(&e, 1);
+        assert_true(clock_ms(CLOCK_REALTIME) >= due);
+        pthread_mutex_lock(&e.lock);
+        assert_memory_equal(e.name, stem, strlen(stem));
+        assert_int_equal(strlen(e.name), strlen(stem) + 10);
+        pthread_mutex_unlock(&e.lock);
+    }
+    assert_eaten(&e, "x!,x!,x,");
+    assert_true(clock_ms(CLOCK_REALTIME) < due + SOON_MS);
+    pawl_queue_free(q);
+    assert_int_equal(n_nodes(c, "/q/again"), 1);
+    pawl_client_close(c);
+}
+
 /* Curator compares with the id before its '/' and '|' were replaced, and never finds those. */
 static void items_are_removed_by_their_id(void **state)
 {
@@ -549,6 +586,52 @@ static void items_are_removed_by_their_id(void **state)
         pawl_queue_free(q);
     }
     assert_int_equal(n_nodes(c, "/q/m-locks"), 1);
+    pawl_client_close(c);
+}
+
+static void *remove_all(void *queue)
+{
+    int n, rc = pawl_queue_remove(queue, "1", SOON_MS, &n);
+
+    assert_true(rc == 0 || rc == PAWL_ERR_CONNECTION_LOSS);
+    return NULL;
+}
+
+/* The link is cut again and again while items are removed: whatever the server has done, no lock is
+ * left that keeps consumers away. */
+static void a_removal_that_was_cut_off_leaves_no_lock(void **state)
+{
+    struct pawl_queue_options o = {
+        .size = sizeof(o), .kind = PAWL_QUEUE_ID, .lock_path = "/q/cut-locks"};
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_client_options co = client_fixture_options();
+    struct pawl_queue *q, *maker = new_queue(c, "/q/cut", &o);
+    struct behind_proxy b;
+    pthread_t thread;
+
+    (void)state;
+    behind_proxy_open(&b, &co);
+    q = new_queue(b.c, "/q/cut", &o);
+    for (int round = 0; round < 10; round++) {
+        int before;
+
+        for (int i = 0; i < 100; i++) {
+            assert_int_equal(
+                pawl_queue_put_async(maker, PAWL_PUT(.item = {"x", 1}, .id = "1"), NULL, NULL), 0);
+        }
+        assert_int_equal(pawl_queue_flush(maker, SOON_MS), 0);
+        before = n_nodes(c, "/q/cut");
+        assert_int_equal(pthread_create(&thread, NULL, remove_all, q), 0);
+        while (n_nodes(c, "/q/cut") > before - 5 * round) {
+        }
+        tcp_proxy_cut(b.proxy);
+        pthread_join(thread, NULL);
+    }
+    assert_int_equal(pawl_sync(b.c, "/q", NULL), 0);
+    assert_int_equal(n_nodes(c, "/q/cut-locks"), 0);
+    pawl_queue_free(q);
+    pawl_queue_free(maker);
+    behind_proxy_close(&b);
     pawl_client_close(c);
 }
 
@@ -594,7 +677,95 @@ static void a_full_queue_makes_putters_wait(void **state)
     pawl_client_close(d);
 }
 
+struct feeder {
+    struct pawl_client *other; /* who makes room */
+    struct eaten eaten;
+    _Atomic int rc;
+};
+
+/* For the first item it puts another, for which there is no room yet. */
+static int feed(struct pawl_queue *q, const struct pawl_item *item, void *arg)
+{
+    struct feeder *f = arg;
+    struct pawl_reply *reply;
+
+    if (memcmp(item->data.data, "1", 1) == 0) {
+        assert_int_equal(pawl_children(f->other, "/q/feed", NULL, &reply), 0);
+        for (size_t i = 0; i < reply->children.n; i++) {
+            char path[64];
+
+            snprintf(path, sizeof(path), "/q/feed/%s", reply->children.items[i]);
+            assert_int_equal(pawl_delete(f->other, PAWL_DELETE(.path = path), NULL), 0);
+        }
+        pawl_reply_free(reply);
+        f->rc = pawl_queue_put(q, PAWL_PUT(.item = {"3", 1}), 5000);
+    }
+    return eat(q, item, &f->eaten);
+}
+
+/* The consumer waits for the room that somebody else makes. */
+static void a_consumer_may_wait_for_room(void **state)
+{
+    struct feeder f = {.other = client_fixture_open(NULL), .rc = -1};
+    struct pawl_queue_options o = {
+        .size = sizeof(o), .max_items = 1, .consumer = feed, .consumer_arg = &f};
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_queue *maker = new_queue(f.other, "/q/feed", NULL), *q;
+
+    (void)state;
+    eaten_init(&f.eaten);
+    put(maker, "1");
+    put(maker, "2");
+    q = new_queue(c, "/q/feed", &o);
+    wait_eaten(&f.eaten, 2);
+    assert_int_equal(f.rc, 0);
+    assert_eaten(&f.eaten, "1,3,");
+    pawl_queue_free(q);
+    pawl_queue_free(maker);
+    pawl_client_close(c);
+    pawl_client_close(f.other);
+}
+
 /* ---- trouble ---- */
+
+/* One that may not be read keeps nobody from the others, and is tried again. */
+static void an_item_that_cannot_be_read_does_not_block_the_others(void **state)
+{
+    static const struct pawl_acl blind = {PAWL_PERM_ALL & ~PAWL_PERM_READ, "world", "anyone"};
+    static const struct pawl_acl all = {PAWL_PERM_ALL, "world", "anyone"};
+    static const char bytes[] = {0, 1, 0, 1, 1, 0, 0, 0, 1, 'b', 2};
+    struct eaten e;
+    struct pawl_queue_options o = {.size = sizeof(o), .consumer = eat, .consumer_arg = &e};
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_queue *q, *maker;
+    const char *path;
+    char name[64];
+
+    (void)state;
+    for (int locks = 0; locks < 2; locks++) {
+        eaten_init(&e);
+        path = locks ? "/q/blind1" : "/q/blind0";
+        o.lock_path = locks ? "/q/blind-locks" : NULL;
+        maker = new_queue(c, path, NULL);
+        put(maker, "a");
+        snprintf(name, sizeof(name), "%s/queue-0000000001", path);
+        assert_int_equal(pawl_create(c,
+                                     PAWL_CREATE(.path = name, .data = {bytes, sizeof(bytes)},
+                                                 .acls = {&blind, 1}),
+                                     NULL),
+                         0);
+        put(maker, "c");
+        q = new_queue(c, path, &o);
+        wait_eaten(&e, 2);
+        assert_eaten(&e, "a,c,");
+        assert_int_equal(pawl_set_acl(c, PAWL_SET_ACL(.path = name, .acls = {&all, 1}), NULL), 0);
+        wait_eaten(&e, 1);
+        assert_eaten(&e, "a,c,b,");
+        pawl_queue_free(q);
+        pawl_queue_free(maker);
+    }
+    pawl_client_close(c);
+}
 
 /* */
 static void consumers_go_on_after_a_long_partition_with_session_loss(void **state)
@@ -967,9 +1138,13 @@ int main(void)
         cmocka_unit_test(an_item_whose_consumer_died_is_done_by_another),
         cmocka_unit_test(the_urgent_overtake),
         cmocka_unit_test(nothing_comes_before_its_time),
+        cmocka_unit_test(what_is_refused_keeps_its_time),
         cmocka_unit_test(items_are_removed_by_their_id),
+        cmocka_unit_test(a_removal_that_was_cut_off_leaves_no_lock),
         cmocka_unit_test(a_full_queue_makes_putters_wait),
+        cmocka_unit_test(a_consumer_may_wait_for_room),
         cmocka_unit_test(consumers_go_on_after_a_long_partition_with_session_loss),
+        cmocka_unit_test(an_item_that_cannot_be_read_does_not_block_the_others),
         cmocka_unit_test(who_lost_his_lock_while_he_worked_does_not_requeue),
         cmocka_unit_test(with_locks_nothing_is_lost_and_without_nothing_doubled_when_answers_are),
         cmocka_unit_test(a_folder_that_was_deleted_is_made_again),

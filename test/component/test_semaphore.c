@@ -633,6 +633,38 @@ static void a_mutex_that_was_lost_can_be_acquired_again(void **state)
     pawl_client_close(c);
 }
 
+static void tell_given(int err, void *told)
+{
+    told_end(told, err);
+}
+
+/* Nobody is left to run callbacks: the call itself says so, and what was asked for is done. */
+static void a_closed_client_is_said_at_once(void **state)
+{
+    struct pawl_semaphore_options o = {.size = sizeof(o), .max_leases = 1};
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_semaphore *s;
+    struct pawl_lease *lease;
+    struct pawl_mutex *m;
+    struct told t;
+    struct taken taken;
+
+    (void)state;
+    told_init(&t);
+    assert_int_equal(pawl_semaphore_new(c, "/sem/closed", &o, &s), 0);
+    assert_int_equal(pawl_mutex_new(c, "/sem/closed-m", NULL, &m), 0);
+    assert_int_equal(pawl_semaphore_acquire(s, SOON_MS, &lease), 0);
+    pawl_client_close(c);
+    assert_int_equal(pawl_lease_release_async(lease, tell_given, &t), PAWL_ERR_LOST);
+    assert_int_equal(pawl_semaphore_acquire_async(s, 1, -1, got, &taken), PAWL_ERR_CLOSING);
+    assert_int_equal(pawl_semaphore_acquire(s, -1, &lease), PAWL_ERR_CLOSING);
+    assert_int_equal(pawl_mutex_acquire(m, -1), PAWL_ERR_CLOSING);
+    assert_int_equal(pawl_mutex_release_async(m, tell_mutex, &t), PAWL_ERR_NOT_HELD);
+    assert_int_equal(t.err, 1);
+    pawl_semaphore_free(s);
+    pawl_mutex_free(m);
+}
+
 static void bad_arguments_are_refused(void **state)
 {
     struct pawl_semaphore_options o = {.size = sizeof(o)};
@@ -676,6 +708,7 @@ int main(void)
         cmocka_unit_test(nodes_deleted_by_others_are_made_again_or_noticed),
         cmocka_unit_test(any_thread_may_release_and_forgets_nobody_elses),
         cmocka_unit_test(a_mutex_that_was_lost_can_be_acquired_again),
+        cmocka_unit_test(a_closed_client_is_said_at_once),
         cmocka_unit_test(bad_arguments_are_refused),
     };
 

@@ -245,6 +245,36 @@ static void a_deleted_node_is_noticed_and_so_is_its_return(void **state)
     pawl_client_close(c);
 }
 
+/* Who may not read it gets no watch either, and must not wait for one. */
+static void a_node_that_was_forbidden_for_a_while_is_followed_again(void **state)
+{
+    static const struct pawl_acl no_read = {
+        .perms = PAWL_PERM_ALL & ~PAWL_PERM_READ, .scheme = "world", .id = "anyone"};
+    static const struct pawl_acl open_to_all = {
+        .perms = PAWL_PERM_ALL, .scheme = "world", .id = "anyone"};
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_shared_value *v = started(c, "/s/acl", "seed");
+    struct pawl_multi *m = pawl_multi_new(c);
+
+    (void)state;
+    pawl_multi_delete(m, PAWL_DELETE(.path = "/s/acl"));
+    pawl_multi_create(m, PAWL_CREATE(.path = "/s/acl", .data = text_bytes("hidden"),
+                                     .acls = {.items = &no_read, .n = 1}));
+    assert_int_equal(pawl_multi_run(c, m, NULL), 0);
+    pawl_multi_free(m);
+    assert_int_equal(pawl_sync(c, "/s/acl", NULL), 0); /* it has been read, in vain */
+    assert_true(is(v, "seed", true));
+    assert_int_equal(
+        pawl_set_acl(c, PAWL_SET_ACL(.path = "/s/acl", .acls = {.items = &open_to_all, .n = 1}),
+                     NULL),
+        0);
+    until(v, "hidden", true);
+    set_node(c, "/s/acl", "shown");
+    until(v, "shown", true);
+    pawl_shared_value_free(v);
+    pawl_client_close(c);
+}
+
 /* R-37, and Curator's test: a reconnect alone is no change. */
 static void what_changed_behind_our_back_is_seen_after_a_reconnect(void **state)
 {
@@ -342,6 +372,47 @@ static void a_try_whose_answer_is_lost_is_not_claimed_and_not_repeated(void **st
     pawl_client_close(c);
 }
 
+struct holder {
+    sem_t entered, may_go;
+};
+
+static void hold_and_free(struct pawl_shared_value *v, const struct pawl_versioned *value,
+                          void *arg)
+{
+    struct holder *h = arg;
+
+    (void)value;
+    sem_post(&h->entered);
+    wait_semaphore(&h->may_go);
+    pawl_shared_value_free(v);
+}
+
+/* CANCELLED would say that nothing was changed. */
+static void a_change_made_before_a_free_is_told_as_made(void **state)
+{
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_shared_value *v = started(c, "/s/told", "seed");
+    struct pawl_versioned *value;
+    struct holder h;
+    struct told t = {.err = 1};
+
+    (void)state;
+    sem_init(&h.entered, 0, 0);
+    sem_init(&h.may_go, 0, 0);
+    sem_init(&t.done, 0, 0);
+    assert_int_equal(pawl_shared_value_add_listener(v, hold_and_free, &h), 0);
+    set_node(c, "/s/told", "one");
+    wait_semaphore(&h.entered); /* callbacks stand still */
+    assert_int_equal(pawl_shared_value_get(v, &value), 0);
+    assert_int_equal(pawl_shared_value_try_set_async(v, value, text_bytes("two"), tell, &t), 0);
+    pawl_versioned_free(value);
+    until(v, "two", true);
+    sem_post(&h.may_go);
+    wait_semaphore(&t.done);
+    assert_int_equal(t.err, 0);
+    pawl_client_close(c);
+}
+
 static void free_and_close_leave_no_watch(void **state)
 {
     struct pawl_client *c = client_fixture_open(NULL);
@@ -417,6 +488,56 @@ static void a_count_is_four_bytes_the_highest_first(void **state)
     pawl_client_close(c);
 }
 
+struct counted {
+    sem_t some;
+    _Atomic int n, last;
+    bool leaves;
+};
+
+static void count_heard(struct pawl_shared_count *s, const struct pawl_versioned_count *value,
+                        void *arg)
+{
+    struct counted *h = arg;
+
+    h->last = value->count;
+    h->n++;
+    if (h->leaves) {
+        pawl_shared_count_remove_listener(s, count_heard, h);
+    }
+    sem_post(&h->some);
+}
+
+/* */
+static void a_count_has_listeners_that_come_and_go(void **state)
+{
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct counted first = {.n = 0}, once = {.leaves = true}, later = {.n = 0};
+    struct pawl_shared_count *s;
+
+    (void)state;
+    sem_init(&first.some, 0, 0);
+    sem_init(&once.some, 0, 0);
+    sem_init(&later.some, 0, 0);
+    assert_int_equal(pawl_shared_count_new(c, "/s/heard", 1, count_heard, &first, &s), 0);
+    assert_int_equal(pawl_shared_count_add_listener(s, NULL, NULL), PAWL_ERR_BAD_ARGUMENTS);
+    assert_int_equal(pawl_shared_count_start(s), 0);
+    assert_int_equal(pawl_shared_count_add_listener(s, count_heard, &once), 0);
+    assert_int_equal(pawl_shared_count_add_listener(s, count_heard, &later), 0);
+    assert_int_equal(pawl_shared_count_set(s, 2), 0);
+    wait_semaphore(&first.some);
+    wait_semaphore(&once.some);
+    wait_semaphore(&later.some);
+    pawl_shared_count_remove_listener(s, count_heard, &first);
+    pawl_shared_count_remove_listener(s, count_heard, &first); /* there is none */
+    assert_int_equal(pawl_shared_count_set(s, 3), 0);
+    wait_semaphore(&later.some);
+    assert_int_equal(later.last, 3);
+    assert_int_equal(first.n, 1);
+    assert_int_equal(once.n, 1);
+    pawl_shared_count_free(s);
+    pawl_client_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,13 +545,16 @@ int main(void)
         cmocka_unit_test(a_try_with_a_stale_value_is_refused_without_a_request),
         cmocka_unit_test(many_who_try_do_not_lose_a_change),
         cmocka_unit_test(a_listener_hears_of_changes_until_it_is_removed),
+        cmocka_unit_test(a_node_that_was_forbidden_for_a_while_is_followed_again),
         cmocka_unit_test(a_deleted_node_is_noticed_and_so_is_its_return),
         cmocka_unit_test(what_changed_behind_our_back_is_seen_after_a_reconnect),
         cmocka_unit_test(it_goes_on_in_a_new_session),
         cmocka_unit_test(a_try_whose_answer_is_lost_is_not_claimed_and_not_repeated),
+        cmocka_unit_test(a_change_made_before_a_free_is_told_as_made),
         cmocka_unit_test(free_and_close_leave_no_watch),
         cmocka_unit_test(a_condition_on_version_minus_one_is_refused),
         cmocka_unit_test(a_count_is_four_bytes_the_highest_first),
+        cmocka_unit_test(a_count_has_listeners_that_come_and_go),
     };
 
     return cmocka_run_group_tests(tests, client_fixture_start, client_fixture_stop);

@@ -422,8 +422,8 @@ static void print_things(struct sim *s)
 static void print_watch(struct bytes path, const struct connection *c, unsigned bits, void *arg)
 {
     (void)arg;
-    printf("watch of kinds %u of session %llx on %.*s\n", bits,
-           (unsigned long long)c->session_id, (int)path.len, (const char *)path.data);
+    printf("watch of kinds %u of session %llx on %.*s\n", bits, (unsigned long long)c->session_id,
+           (int)path.len, (const char *)path.data);
 }
 
 static void waits_for_ever(struct sim *s)

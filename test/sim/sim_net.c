@@ -24,8 +24,13 @@ static void pipe_clear(struct pipe *p)
 
 static void append(struct pipe *p, int64_t due_ms, struct bytes b, bool eof)
 {
-    struct piece *piece = must_alloc(sizeof(*piece) + b.len);
+    struct piece *piece;
 
+    if (p->ended) {
+        return;
+    }
+    p->ended = eof;
+    piece = must_alloc(sizeof(*piece) + b.len);
     *piece = (struct piece){.due_ms = due_ms, .len = b.len, .eof = eof};
     if (b.len > 0) {
         memcpy(piece->data, b.data, b.len);
@@ -77,6 +82,7 @@ static void truncate_to(struct world *w, struct pipe *p, size_t most)
     list_splice(&all, &p->pieces);
     p->frozen_until_ms = 0;
     p->last_due_ms = 0;
+    p->ended = false;
     while ((item = list_pop_front(&all)) != NULL) {
         struct piece *piece = container_of(item, struct piece, link);
         size_t n = piece->len - piece->at < most ? piece->len - piece->at : most;
@@ -351,7 +357,6 @@ void world_cut(struct machine *m, int ways)
     if ((ways & TO_CLIENT) != 0) {
         cut_pipe(w, &l->to_client);
     } else {
-        pipe_clear(&l->to_client);
         l->to_client.frozen_until_ms = INT64_MAX;
     }
     if ((ways & TO_SERVER) != 0) {

@@ -27,6 +27,7 @@ struct pipe {
     struct list pieces;
     int64_t last_due_ms;
     int64_t frozen_until_ms; /* nothing arrives before */
+    bool ended;              /* nothing follows */
 };
 
 /* A link outlives the end that was closed: what was sent still arrives, unless it is cut. */

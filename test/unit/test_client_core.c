@@ -408,6 +408,29 @@ static void back_off_grows_until_a_session_stands(void **state)
     free_core(c);
 }
 
+/* It answers, but does not know whether the session lives: certain is what was before. */
+static void a_read_only_server_makes_nothing_certain(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){.read_only = true});
+
+    (void)state;
+    connect(c, 100);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    assert_int_equal(core_certain_ms(c, 100), 9000);
+    core_link_down(c, 5000);
+    expect_state(c, PAWL_STATE_SUSPENDED);
+    link_up(c, 5000);
+    answer_hello(c, 5000, 0x77, 20000, true);
+    expect_state(c, PAWL_STATE_READ_ONLY);
+    assert_int_equal(core_certain_ms(c, 5000), 4100);
+    core_tick(c, 5000 + 20000 / 3);
+    sent(c, 5000 + 20000 / 3);
+    answer(c, 5000 + 20000 / 3, XID_PING, 5, 0);
+    assert_int_equal(core_certain_ms(c, 9000), 100);
+    assert_int_equal(core_certain_ms(c, 5000 + 20000 / 3), 0);
+    free_core(c);
+}
+
 static void a_read_only_server_is_left_for_a_better_one(void **state)
 {
     struct core *c = new_core("a,b", (struct core_options){.read_only = true});
@@ -757,6 +780,7 @@ int main(void)
         cmocka_unit_test(a_negative_length_ends_the_link),
         cmocka_unit_test(credentials_come_first_on_every_link),
         cmocka_unit_test(back_off_grows_until_a_session_stands),
+        cmocka_unit_test(a_read_only_server_makes_nothing_certain),
         cmocka_unit_test(a_read_only_server_is_left_for_a_better_one),
         cmocka_unit_test(requests_too_large_stay_here),
         cmocka_unit_test(retry_policies_are_curators),

@@ -14,6 +14,7 @@ static void nobody(const struct pawl_event *event, void *arg)
 }
 
 static int n_made, n_ended;
+static enum pawl_state last_state;
 
 static void receive(struct core *c, int64_t now, struct strbuf *b)
 {
@@ -45,6 +46,9 @@ static void take_items(struct core *c)
             pawl_reply_free(reply_of((struct call *)item, true));
             call_free((struct call *)item);
         } else {
+            if (item->kind == ITEM_STATE) {
+                last_state = ((struct state_item *)item)->state;
+            }
             free(item);
         }
     }
@@ -160,6 +164,7 @@ static bool run(long n)
         core_shut(c, PAWL_ERR_CLOSING);
         take_items(c);
         assert_int_equal(n_made, n_ended);
+        assert_int_equal(last_state, PAWL_STATE_CLOSED); /* or who waits would wait for ever */
         core_free(c);
     }
     spared = !failing_memory_disarm();

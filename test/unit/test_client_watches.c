@@ -77,6 +77,39 @@ static void each_kind_hears_what_concerns_it(void **state)
     watches_fini(&w);
 }
 
+static unsigned shadow(struct watches *w, enum watcher_kind by, const char *path)
+{
+    struct event_item *e;
+
+    assert_int_equal(watches_shadow(w, by, bytes_str(path), &e), 0);
+    assert_true(e == NULL || (int)e->type == EVENT_SHADOWED);
+    return told(e);
+}
+
+/* Who stands to lose his persistent watch by a one-shot one at the same path; of the library's. */
+static void one_shot_watches_endanger_persistent_ones(void **state)
+{
+    static const enum watcher_kind kinds[] = {WATCHER_DATA, WATCHER_PERSISTENT, WATCHER_RECURSIVE};
+    struct watches w;
+
+    (void)state;
+    assert_int_equal(watches_init(&w), 0);
+    for (int i = 0; i < 3; i++) {
+        struct event_target t = who(i);
+
+        t.inside = true;
+        assert_int_equal(watches_add(&w, kinds[i], bytes_str("/a"), &t), 0);
+    }
+    add(&w, WATCHER_PERSISTENT, "/a", 3); /* the application's own */
+    assert_int_equal(shadow(&w, WATCHER_DATA, "/a"), 2 | 4);
+    assert_int_equal(shadow(&w, WATCHER_EXIST, "/a"), 2 | 4);
+    assert_int_equal(shadow(&w, WATCHER_CHILD, "/a"), 2);
+    assert_int_equal(shadow(&w, WATCHER_PERSISTENT, "/a"), 0);
+    assert_int_equal(shadow(&w, WATCHER_DATA, "/a/b"), 0);
+    assert_int_equal(fire(&w, PAWL_EVENT_DATA_CHANGED, "/a"), 1 | 2 | 4 | 8); /* all still there */
+    watches_fini(&w);
+}
+
 static void the_same_watcher_counts_once(void **state)
 {
     struct watches w;
@@ -206,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_hears_what_concerns_it),
+        cmocka_unit_test(one_shot_watches_endanger_persistent_ones),
         cmocka_unit_test(the_same_watcher_counts_once),
         cmocka_unit_test(removal_takes_one_or_all),
         cmocka_unit_test(the_end_of_the_session_is_told_to_all),
