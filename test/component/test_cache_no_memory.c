@@ -75,7 +75,7 @@ static bool follow(struct pawl_client *c, struct pawl_client *other, int flags, 
 {
     struct pawl_cache_options o = {.size = sizeof(o), .flags = flags, .on_event = ignore};
     struct pawl_cache *cache;
-    char value[16];
+    char value[24];
     bool failed;
 
     snprintf(value, sizeof(value), "v%ld", at);
