@@ -64,6 +64,9 @@ static void on_read(const struct pawl_reply *reply, void *arg)
 {
     struct program *p = arg;
 
+    if (p->n_seen == N_CHANGES) {
+        return; /* one more was under way when we had seen enough */
+    }
     must(reply->err, "get");
     printf("/counter: %.*s\n", (int)reply->data.len, (const char *)reply->data.data);
     p->n_seen++;
@@ -83,7 +86,9 @@ static void on_change(const struct pawl_event *event, void *arg)
 
 static void on_answer(const struct pawl_reply *reply, void *arg)
 {
-    must(reply->err, arg);
+    if (reply->err != PAWL_ERR_CLOSING) { /* under way when we closed */
+        must(reply->err, arg);
+    }
 }
 
 /* ---- the program's own timer ---- */

@@ -175,9 +175,11 @@ PAWL_API void pawl_client_close_within(struct pawl_client *c, int timeout_ms);
 /* Closes the handle but leaves the session alive, to be taken up by `options.attach` in another
  * process image (or later in this one) within the session's timeout. `extra`, up to 64 KiB of
  * yours, travels in the blob. The blob is a secret while the session lives; free() it. Open calls
- * end with CLOSING. What locks and other recipes have in the tree stays there with the session:
- * release and cancel them before. With an error nothing has been closed: INVALID_STATE when there
- * is no session, CLOSING when somebody else is closing it already. */
+ * end with CLOSING. Places in queues travel along, held and waiting ones: who acquires the same
+ * lock, or starts the same latch or selector, after attaching goes on with the node and the token
+ * that are there; what he does not take up stays in the tree with the session. With an error
+ * nothing has been closed: INVALID_STATE when there is no session, CLOSING when somebody else is
+ * closing it. */
 PAWL_API int pawl_client_detach(struct pawl_client *c, struct pawl_bytes extra, void **blob,
                                 size_t *len);
 

@@ -25,9 +25,10 @@
  *
  * (*) with PAWL_DOUBT_STOP. With PAWL_DOUBT_GO_ON it stays CERTAIN until the certain time is over.
  *
- * Behind a follower that has lost its leader without knowing it yet, pings are still answered:
- * there the certain time may be too long by up to syncLimit x tickTime of that ensemble. Fence with
- * the token where that matters.
+ * With a server that stands alone this is exact. In an ensemble the leader hears of our pings from
+ * the follower that we are linked to. If those two are cut off from each other the follower goes on
+ * answering until it notices, and the certain time is too long by up to syncLimit x tickTime of
+ * that ensemble plus a third of the session's timeout. Fence with the token where that matters.
  *
  * Not covered: somebody who deletes our node by hand. We are told at once, but the next in line may
  * have been told a moment earlier; the token and the guard protect against that, too. */

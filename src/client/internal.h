@@ -135,6 +135,8 @@ struct engine {
     struct list delayed;  /* struct plan, by no order */
     struct heap timers;
     struct list observers;
+    struct list places, inherited; /* place.h */
+    int64_t inherited_session;
     pthread_cond_t state_changed;
 
     /* callbacks */

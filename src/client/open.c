@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/internal.h"
 #include "client/local.h"
+#include "client/place.h"
 #include "wire/path.h"
 
 enum {
@@ -91,6 +91,7 @@ static void free_engine(struct engine *e)
     while ((item = list_pop_front(&e->inbox)) != NULL) { /* of a handle that did not open */
         free(container_of(item, struct item, link));
     }
+    blob_forget(e);
     core_free(e->core);
     local_close(e->local);
     free_face(e->face);
@@ -191,70 +192,6 @@ static int take_default_acl(struct engine *e, const struct pawl_acls *acls)
     return 0;
 }
 
-/* ---- blobs ---- */
-
-enum { BLOB_MAGIC = 0x5041574c, BLOB_VERSION = 1 };
-
-static void write_blob(const struct core *c, struct bytes extra, struct strbuf *out)
-{
-    jute_write_int(out, BLOB_MAGIC);
-    jute_write_int(out, BLOB_VERSION);
-    jute_write_long(out, c->session_id);
-    jute_write_buffer(out, bytes_of(c->password, PASSWORD_BYTES));
-    jute_write_int(out, c->timeout_ms);
-    jute_write_long(out, c->last_zxid);
-    jute_write_buffer(out, extra);
-}
-
-struct blob {
-    int64_t session_id, last_zxid;
-    int32_t timeout_ms;
-    struct bytes password, extra;
-};
-
-static bool read_blob(struct bytes b, struct blob *out)
-{
-    struct jute_reader r = jute_reader_of(b);
-
-    if (jute_read_int(&r) != BLOB_MAGIC || jute_read_int(&r) != BLOB_VERSION) {
-        return false;
-    }
-    out->session_id = jute_read_long(&r);
-    out->password = jute_read_buffer(&r);
-    out->timeout_ms = jute_read_int(&r);
-    out->last_zxid = jute_read_long(&r);
-    out->extra = jute_read_buffer(&r);
-    return !r.failed && out->password.len == PASSWORD_BYTES && out->session_id != 0;
-}
-
-int pawl_blob_extra(struct pawl_bytes blob, struct pawl_bytes *extra)
-{
-    struct blob b;
-
-    if (!read_blob(bytes_of(blob.data, blob.len), &b)) {
-        return PAWL_ERR_BAD_ARGUMENTS;
-    }
-    *extra = (struct pawl_bytes){b.extra.data, b.extra.len};
-    return 0;
-}
-
-static int attach(struct core *c, struct pawl_bytes blob)
-{
-    struct blob b;
-
-    if (blob.data == NULL) {
-        return 0;
-    }
-    if (!read_blob(bytes_of(blob.data, blob.len), &b)) {
-        return PAWL_ERR_BAD_ARGUMENTS;
-    }
-    c->session_id = b.session_id;
-    c->session_is_real = true;
-    memcpy(c->password, b.password.data, PASSWORD_BYTES);
-    c->last_zxid = b.last_zxid;
-    return 0;
-}
-
 /* ---- opening ---- */
 
 static int make_core(struct engine *e, const struct pawl_client_options *o)
@@ -278,7 +215,7 @@ static int make_core(struct engine *e, const struct pawl_client_options *o)
         rc = core_add_auth(e->core, bytes_str(o->auths[i].scheme),
                            bytes_of(o->auths[i].auth.data, o->auths[i].auth.len));
     }
-    return rc != 0 ? rc : attach(e->core, o->attach);
+    return rc != 0 ? rc : blob_attach(e, o->attach);
 }
 
 int engine_add_listener(struct engine *e, pawl_state_fn fn, void *arg)
@@ -371,6 +308,8 @@ static struct engine *new_engine(const struct pawl_client_options *o)
     list_init(&e->waiters);
     list_init(&e->delayed);
     list_init(&e->observers);
+    list_init(&e->places);
+    list_init(&e->inherited);
     list_init(&e->inbox);
     list_init(&e->listeners);
     atomic_init(&e->refs, 1);
@@ -669,7 +608,7 @@ int pawl_client_detach(struct pawl_client *c, struct pawl_bytes extra, void **bl
     e = c->e;
     strbuf_init(&b, STRBUF_NO_LIMIT);
     pthread_mutex_lock(&e->lock);
-    write_blob(e->core, bytes_of(extra.data, extra.len), &b);
+    blob_write(e, bytes_of(extra.data, extra.len), &b);
     if (e->closing || !e->core->session_is_real || b.failed) {
         rc = e->closing ? PAWL_ERR_CLOSING : b.failed ? PAWL_ERR_NO_MEMORY : PAWL_ERR_INVALID_STATE;
         pthread_mutex_unlock(&e->lock);

@@ -6,6 +6,7 @@
 #ifndef PAWL_RECIPES_ATTEMPT_H
 #define PAWL_RECIPES_ATTEMPT_H
 
+#include "client/place.h"
 #include "recipes/contender.h"
 
 struct attempt {
@@ -29,6 +30,7 @@ struct attempt {
     bool watching, watching_own;
     void (*released)(void *arg, int err);
     void *released_arg;
+    struct place place;  /* while it has an owner: for the next handle of a detached session */
     struct timer again;  /* of the delete, when there was no memory for it ... */
     struct observer end; /* ... or the client closes first */
 };

@@ -32,6 +32,7 @@ static struct attempt *let_go(struct contender *c)
 
     timer_clear(c->r->e, &c->delay);
     timer_clear(c->r->e, &c->own);
+    place_drop(&a->place);
     c->attempt = NULL;
     a->owner = NULL;
     if (a->watching) {
@@ -364,6 +365,21 @@ static bool is_stale(const struct contender *c, const struct attempt *a)
     return (a->shares || c->o.once) && a->session_id != a->wanted_session;
 }
 
+/* A node that shares another's place is nothing without the other one. */
+static void keep_place(struct attempt *a)
+{
+    const struct contender *c = a->owner;
+
+    if (!a->shares) {
+        a->place = (struct place){.view = c->r->client,
+                                  .folder = c->o.base,
+                                  .marker = c->o.marker,
+                                  .path = a->path,
+                                  .token = a->token};
+        place_keep(c->r->e, &a->place);
+    }
+}
+
 static void created(const struct pawl_reply *reply, void *attempt)
 {
     struct attempt *a = attempt;
@@ -389,6 +405,7 @@ static void created(const struct pawl_reply *reply, void *attempt)
     } else if (!attempt_is_ours(a) || is_stale(c, a)) {
         requeue(c);
     } else {
+        keep_place(a);
         if (c->o.revocable) {
             watch_own(a);
         }
@@ -397,6 +414,48 @@ static void created(const struct pawl_reply *reply, void *attempt)
         }
     }
     attempt_unref(a);
+}
+
+/* The session has brought a node of ours along: we go on with it, whether it held or waited.
+ * NOTHING: it has not. */
+static int inherit(struct contender *c)
+{
+    struct attempt *a = calloc(1, sizeof(*a));
+    int64_t token;
+    char *path;
+    int rc;
+
+    if (a == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    if (!place_inherit(c->r->client, c->o.base, c->o.marker, &path, &token)) {
+        free(a);
+        return PAWL_ERR_NOTHING;
+    }
+    *a = (struct attempt){.r = c->r,
+                          .owner = c,
+                          .refs = 1,
+                          .path = path,
+                          .name = strrchr(path, '/') + 1,
+                          .token = token,
+                          .session_id = c->r->e->core->session_id,
+                          .placed = true};
+    rc = pawl_children_async(c->r->client, c->o.base, NULL, listed, a);
+    if (rc != 0) {
+        free(path);
+        free(a);
+        return rc;
+    }
+    recipe_ref(c->r);
+    attempt_ref(a);
+    a->listing = true;
+    c->attempt = a;
+    c->state = CONTENDER_QUEUEING;
+    keep_place(a);
+    if (c->o.revocable) {
+        watch_own(a);
+    }
+    return 0;
 }
 
 static int queue(struct contender *c)
@@ -567,7 +626,10 @@ int contender_start(struct contender *c, bool is_try)
 
     ASSERT(c->state == CONTENDER_IDLE);
     c->is_try = is_try;
-    rc = look_first ? probe(c) : queue(c);
+    rc = list_empty(&c->r->e->inherited) ? PAWL_ERR_NOTHING : inherit(c);
+    if (rc == PAWL_ERR_NOTHING) {
+        rc = look_first ? probe(c) : queue(c);
+    }
     if (rc == 0) {
         observer_add(c->r->e, &c->observer, state_changed, c);
     }

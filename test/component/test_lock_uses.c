@@ -312,6 +312,86 @@ static void numbers_below_zero_keep_their_order(void **state)
     pawl_client_close(c);
 }
 
+/* ---- from one handle to the next ---- */
+
+static struct pawl_client *pass_on(struct pawl_client *c)
+{
+    struct pawl_client_options o = client_fixture_options();
+    struct pawl_client *next;
+    void *blob;
+    size_t len;
+
+    assert_int_equal(pawl_client_detach(c, (struct pawl_bytes){"", 0}, &blob, &len), 0);
+    o.attach = (struct pawl_bytes){blob, len};
+    next = client_fixture_open(&o);
+    free(blob);
+    return next;
+}
+
+static void what_is_held_is_held_by_the_next_handle(void **state)
+{
+    struct pawl_client *c = client_fixture_open(NULL), *other = client_fixture_open(NULL), *next;
+    struct pawl_lock *l = new_lock(c, "/uses/passed", NULL), *waits, *again;
+    struct told t;
+    uint64_t token;
+
+    (void)state;
+    told_init(&t);
+    waits = new_lock(other, "/uses/passed", NULL);
+    assert_int_equal(pawl_lock_acquire(l, SOON_MS), 0);
+    token = pawl_lock_token(l);
+    assert_int_equal(pawl_lock_acquire_async(waits, -1, tell_lock, &t), 0);
+    until_nodes(other, "/uses/passed", 2);
+    next = pass_on(c);
+    pawl_lock_free(l);
+    again = new_lock(next, "/uses/passed", NULL);
+    assert_int_equal(pawl_lock_acquire(again, 0), 0);
+    assert_int_equal(pawl_lock_token(again), token);
+    assert_true(pawl_lock_held(again));
+    assert_int_equal(t.err, 1);
+    assert_int_equal(pawl_lock_release(again), 0);
+    assert_int_equal(told_wait(&t), 0);
+    assert_int_equal(pawl_lock_acquire(again, 0), PAWL_ERR_OPERATION_TIMEOUT);
+    pawl_lock_free(again);
+    pawl_lock_free(waits);
+    pawl_client_close(next);
+    pawl_client_close(other);
+}
+
+static void who_waits_keeps_his_place_in_the_next_handle(void **state)
+{
+    struct pawl_client *c = client_fixture_open(NULL), *other = client_fixture_open(NULL), *next;
+    struct pawl_lock *holds = new_lock(other, "/uses/queue", NULL), *late, *l, *again;
+    struct told first, second, third;
+
+    (void)state;
+    told_init(&first);
+    told_init(&second);
+    told_init(&third);
+    l = new_lock(c, "/uses/queue", NULL);
+    late = new_lock(other, "/uses/queue", NULL);
+    assert_int_equal(pawl_lock_acquire(holds, SOON_MS), 0);
+    assert_int_equal(pawl_lock_acquire_async(l, -1, tell_lock, &first), 0);
+    until_nodes(other, "/uses/queue", 2);
+    assert_int_equal(pawl_lock_acquire_async(late, -1, tell_lock, &second), 0);
+    until_nodes(other, "/uses/queue", 3);
+    next = pass_on(c);
+    assert_int_equal(told_wait(&first), PAWL_ERR_CLOSING);
+    pawl_lock_free(l);
+    again = new_lock(next, "/uses/queue", NULL);
+    assert_int_equal(pawl_lock_acquire_async(again, -1, tell_lock, &third), 0);
+    assert_int_equal(pawl_lock_release(holds), 0);
+    assert_int_equal(told_wait(&third), 0); /* before him who came later */
+    assert_int_equal(second.err, 1);
+    assert_int_equal(pawl_lock_release(again), 0);
+    assert_int_equal(told_wait(&second), 0);
+    pawl_lock_free(again);
+    pawl_lock_free(holds);
+    pawl_lock_free(late);
+    pawl_client_close(next);
+    pawl_client_close(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +403,8 @@ int main(void)
         cmocka_unit_test(a_try_ends_also_without_a_link),
         cmocka_unit_test(cancel_reaches_a_thread_that_drives_the_client),
         cmocka_unit_test(numbers_below_zero_keep_their_order),
+        cmocka_unit_test(what_is_held_is_held_by_the_next_handle),
+        cmocka_unit_test(who_waits_keeps_his_place_in_the_next_handle),
     };
 
     return cmocka_run_group_tests(tests, client_fixture_start, client_fixture_stop);
