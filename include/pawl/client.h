@@ -234,7 +234,7 @@ PAWL_API int pawl_client_set_servers(struct pawl_client *c, const char *servers)
 PAWL_API void pawl_reply_free(struct pawl_reply *reply);
 
 enum pawl_op_flags {
-    PAWL_PARENTS = 1,           /* create: make missing parents, persistent */
+    PAWL_PARENTS = 1,           /* create: make missing parents, persistent, with default ACLs */
     PAWL_CONTAINER_PARENTS = 2, /* ... as containers */
     PAWL_PROTECTED = 4,         /* create: the name carries an id; a retry looks for it first */
     PAWL_OR_SET = 8,            /* create: set the data if the node exists */

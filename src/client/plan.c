@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
-#include "client/internal.h"
+#include "client/prepare.h"
 #include "wire/path.h"
 
 enum { BACKGROUND_PAUSE_MS = 200 };
@@ -106,7 +106,6 @@ static int32_t request_of(const struct plan *p, struct request *q)
     case STAGE_PARENT:
         q->path = bytes_of(p->main.path.data, p->parent_len);
         q->data = bytes_of("", 0);
-        q->acl = p->main.acl;
         q->flags = (p->flags & PAWL_CONTAINER_PARENTS) != 0 ? CREATE_CONTAINER_FLAG : 0;
         return q->flags != 0 ? OP_CREATE_CONTAINER : OP_CREATE;
     case STAGE_SYNC:
@@ -144,6 +143,25 @@ static void forget_answer(struct call *call)
     call->body = BYTES_NULL;
 }
 
+/* A parent has the ACL that it would have if it were made by itself, as in Curator: that of the
+ * node may not even allow what comes next. */
+static int submit_parent(struct engine *e, struct call *call, struct request *q)
+{
+    const struct pawl_acls none = {0};
+    struct strbuf path, acl;
+    int rc;
+
+    strbuf_init(&path, STRBUF_NO_LIMIT);
+    strbuf_init(&acl, STRBUF_NO_LIMIT);
+    strbuf_append_bytes(&path, q->path);
+    rc = prepare_choose_acl(e, &acl, &none, strbuf_cstr(&path), &q->acl);
+    rc = path.failed ? PAWL_ERR_NO_MEMORY : rc;
+    rc = rc != 0 ? rc : core_submit(e->core, call, q);
+    strbuf_fini(&path);
+    strbuf_fini(&acl);
+    return rc;
+}
+
 /* Sends the request of the stage; when that cannot be, the call ends with the reason. */
 static bool go(struct engine *e, struct plan *p, enum plan_stage stage)
 {
@@ -159,7 +177,7 @@ static bool go(struct engine *e, struct plan *p, enum plan_stage stage)
     forget_answer(call);
     call->op = request_of(p, &q);
     call->attempts++;
-    rc = core_submit(e->core, call, &q);
+    rc = stage == STAGE_PARENT ? submit_parent(e, call, &q) : core_submit(e->core, call, &q);
     if (rc != 0) {
         call->err = rc;
         call->outcome = p->unsure ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT;

@@ -554,9 +554,32 @@ static void a_client_can_compress_everything(void **state)
     pawl_client_close(plain);
 }
 
+/* That of the node would not even let it be made. */
+static void parents_have_the_default_acl(void **state)
+{
+    struct pawl_acl reader = {.perms = PAWL_PERM_READ, .scheme = "world", .id = "anyone"};
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_reply *r;
+
+    (void)state;
+    assert_int_equal(pawl_create(c,
+                                 PAWL_CREATE(.path = "/acl-above/b/leaf", .acls = {&reader, 1},
+                                             .flags = PAWL_PARENTS),
+                                 NULL),
+                     PAWL_OK);
+    assert_int_equal(pawl_get_acl(c, "/acl-above/b", &r), PAWL_OK);
+    assert_int_equal(r->acls.items[0].perms, PAWL_PERM_ALL);
+    pawl_reply_free(r);
+    assert_int_equal(pawl_get_acl(c, "/acl-above/b/leaf", &r), PAWL_OK);
+    assert_int_equal(r->acls.items[0].perms, PAWL_PERM_READ);
+    pawl_reply_free(r);
+    pawl_client_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parents_have_the_default_acl),
         cmocka_unit_test(only_what_does_no_harm_is_repeated),
         cmocka_unit_test(what_was_not_sent_is_sent_when_the_link_is_back),
         cmocka_unit_test(an_asynchronous_call_ends_at_its_deadline),
