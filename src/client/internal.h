@@ -184,6 +184,7 @@ void engine_submitted(struct engine *e);
 /* ---- io_thread.c: the machine; the simulator has its own ---- */
 
 int64_t engine_now_ms(void);
+int64_t engine_wall_ms(void);       /* since 1970: for what other processes read */
 void engine_wake(struct engine *e); /* the I/O thread; without the lock, too */
 void engine_kick(struct engine *e); /* the driver, out of recv() */
 

@@ -20,6 +20,11 @@ int64_t engine_now_ms(void)
     return clock_monotonic_ms();
 }
 
+int64_t engine_wall_ms(void)
+{
+    return clock_wall_ms();
+}
+
 void engine_wake(struct engine *e)
 {
     uint64_t one = 1;

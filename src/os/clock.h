@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock.h - what time it is. Only the daemon asks; everything else is told. */
+/* clock.h - what time it is. Only the daemon and the I/O half of the client ask; everything else is
+ * told. */
 #ifndef PAWL_OS_CLOCK_H
 #define PAWL_OS_CLOCK_H
 

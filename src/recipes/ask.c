@@ -122,7 +122,7 @@ static int begin(struct ask *a, struct recipe *r, int timeout_ms)
     recipe_ref(r);
     a->is_try = timeout_ms == 0;
     if (patience >= 0) {
-        a->deadline_ms = recipe_now_ms() + patience;
+        a->deadline_ms = engine_now_ms() + patience;
         timer_set(r->e, &a->timer, a->deadline_ms);
     }
     return a->start(a);

@@ -40,7 +40,7 @@ bool atomic_buf_set(struct atomic_buf *b, const void *data, size_t len)
 
 static void end_phase(struct atomic_op *op)
 {
-    int64_t took = recipe_now_ms() - op->phase_ms;
+    int64_t took = engine_now_ms() - op->phase_ms;
 
     if (op->promoted) {
         op->stats.promoted_ms += took;
@@ -90,7 +90,7 @@ static void too_late(struct ask *ask)
 
     if (op->writing && !op->graced) {
         op->graced = true;
-        timer_set(ask->r->e, &ask->timer, recipe_now_ms() + GRACE_MS);
+        timer_set(ask->r->e, &ask->timer, engine_now_ms() + GRACE_MS);
         return;
     }
     finish(op, PAWL_ERR_OPERATION_TIMEOUT,
@@ -104,7 +104,7 @@ static void begin_phase(struct atomic_op *op, bool promoted)
     end_phase(op);
     op->promoted = promoted;
     op->attempt = 0;
-    op->phase_ms = recipe_now_ms();
+    op->phase_ms = engine_now_ms();
 }
 
 static void lock_settled(struct contender *c, int err)
@@ -143,7 +143,7 @@ static void promote(struct atomic_op *op)
         refuse(op, rc);
         return;
     }
-    timer_set(a->r.e, &op->pause, recipe_now_ms() + a->o.lock_timeout_ms);
+    timer_set(a->r.e, &op->pause, engine_now_ms() + a->o.lock_timeout_ms);
 }
 
 /* ---- again ---- */
@@ -165,12 +165,12 @@ static void try_again(struct atomic_op *op)
 {
     struct atomic *a = atomic_of(op);
     const struct pawl_retry *retry = op->promoted ? &a->o.lock_retry : &a->o.retry;
-    int64_t pause = pawl_retry_pause(retry, op->attempt++, recipe_now_ms() - op->phase_ms,
+    int64_t pause = pawl_retry_pause(retry, op->attempt++, engine_now_ms() - op->phase_ms,
                                      prng_next(&a->r.e->random));
 
     if (pause >= 0) {
         op->pausing = true;
-        timer_set(a->r.e, &op->pause, recipe_now_ms() + pause);
+        timer_set(a->r.e, &op->pause, engine_now_ms() + pause);
     } else if (!op->promoted && a->lock_path != NULL) {
         promote(op);
     } else {
@@ -361,7 +361,7 @@ static int start(struct ask *ask)
     struct atomic_op *op = container_of(ask, struct atomic_op, ask);
     int rc = 0;
 
-    op->phase_ms = recipe_now_ms();
+    op->phase_ms = engine_now_ms();
     list_push_back(&atomic_of(op)->ops, &ask->link);
     observer_add(ask->r->e, &op->end, state_changed, op);
     if (op->kind == ATOMIC_FORCE || op->kind == ATOMIC_INITIALIZE) {

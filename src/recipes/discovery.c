@@ -146,7 +146,7 @@ static int take_instance(struct pawl_discovery *d, const struct pawl_instance *g
         i.id = id;
     }
     i.size = sizeof(i);
-    i.registered_ms = i.registered_ms != 0 ? i.registered_ms : recipe_wall_ms();
+    i.registered_ms = i.registered_ms != 0 ? i.registered_ms : engine_wall_ms();
     s->instance = rc != 0 ? NULL : instance_copy(&i);
     if (s->instance == NULL) {
         return rc != 0 ? rc : PAWL_ERR_NO_MEMORY;

@@ -191,7 +191,7 @@ int lock_start(struct pawl_lock *l, uint64_t thread, struct acquire *a, int time
         return rc;
     }
     if (patience_ms >= 0) {
-        timer_set(l->r.e, &a->timer, recipe_now_ms() + patience_ms);
+        timer_set(l->r.e, &a->timer, engine_now_ms() + patience_ms);
     }
     return 0;
 }

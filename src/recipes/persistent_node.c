@@ -112,7 +112,7 @@ int pawl_persistent_node_new(struct pawl_client *c, const char *path,
                              struct pawl_persistent_node **out)
 {
     struct pawl_persistent_options o;
-    struct pawl_persistent_node *n;
+    struct pawl_persistent_node *n = NULL;
     int rc;
 
     TAKE(o, options);

@@ -246,7 +246,7 @@ void queue_failed(struct pawl_queue *q, int err)
         puts_cancel(q, err);
     } else if (!q->r.freed) {
         timer_set(q->r.e, &q->timer,
-                  recipe_now_ms() + (err == PAWL_ERR_NO_MEMORY ? 50 : QUEUE_PAUSE_MS));
+                  engine_now_ms() + (err == PAWL_ERR_NO_MEMORY ? 50 : QUEUE_PAUSE_MS));
     }
 }
 
@@ -283,10 +283,10 @@ static bool is_due(struct pawl_queue *q, const struct queue_entry *entry)
     if (q->o.kind != PAWL_QUEUE_DELAY) {
         return true;
     }
-    wait = (int64_t)entry->rank - recipe_wall_ms();
+    wait = (int64_t)entry->rank - engine_wall_ms();
     if (wait > 0) {
         wait = wait < LONGEST_NAP_MS ? wait : LONGEST_NAP_MS;
-        timer_set(q->r.e, &q->timer, recipe_now_ms() + wait);
+        timer_set(q->r.e, &q->timer, engine_now_ms() + wait);
     }
     return wait <= 0;
 }
@@ -305,7 +305,7 @@ static void consume_next(struct pawl_queue *q)
         }
     } else {
         if (q->n_stuck > 0) {
-            timer_set(q->r.e, &q->timer, recipe_now_ms() + QUEUE_PAUSE_MS);
+            timer_set(q->r.e, &q->timer, engine_now_ms() + QUEUE_PAUSE_MS);
         }
         if (q->n_taken > 0) {
             watch_locks(q);

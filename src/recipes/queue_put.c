@@ -192,7 +192,7 @@ static int fill(struct put *p, const struct pawl_put *given)
 
     prepare_take_struct(&put, sizeof(put), given);
     if (put.due_ms == 0) {
-        put.due_ms = recipe_wall_ms();
+        put.due_ms = engine_wall_ms();
     }
     strbuf_init(&name, STRBUF_NO_LIMIT);
     rc = queue_name_write(&name, p->q->o.kind, &put);

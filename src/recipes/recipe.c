@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/assert.h"
 
@@ -138,7 +137,7 @@ void recipe_post(struct recipe *r, struct note *n)
 
 int recipe_wait(struct recipe *r, struct waiter *w, int64_t timeout_ms)
 {
-    int64_t deadline = timeout_ms < 0 ? 0 : recipe_now_ms() + timeout_ms;
+    int64_t deadline = timeout_ms < 0 ? 0 : engine_now_ms() + timeout_ms;
 
     if (step_would_deadlock(r->e)) {
         return PAWL_ERR_WOULD_DEADLOCK;
@@ -148,7 +147,7 @@ int recipe_wait(struct recipe *r, struct waiter *w, int64_t timeout_ms)
 
 int recipe_left_ms(int64_t deadline_ms)
 {
-    int64_t left = deadline_ms - recipe_now_ms();
+    int64_t left = deadline_ms - engine_now_ms();
 
     if (deadline_ms == 0) {
         return -1;
@@ -171,19 +170,6 @@ uint64_t recipe_thread(void)
         own = atomic_fetch_add(&last, 1) + 1;
     }
     return own;
-}
-
-int64_t recipe_now_ms(void)
-{
-    return engine_now_ms();
-}
-
-int64_t recipe_wall_ms(void)
-{
-    struct timespec t;
-
-    timespec_get(&t, TIME_UTC);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 char *recipe_join(const char *parent, const char *name)

@@ -82,9 +82,6 @@ bool recipe_is_over(const struct recipe *r, int err);
 /* The calling thread, and never another: a pthread_t is given anew when its thread has ended. */
 uint64_t recipe_thread(void);
 
-int64_t recipe_now_ms(void);
-int64_t recipe_wall_ms(void); /* since 1970: for what other processes read */
-
 /* "a/b" of two parts; the root's slash is not doubled. The caller frees it; NULL: no memory. */
 char *recipe_join(const char *parent, const char *name);
 

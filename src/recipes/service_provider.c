@@ -41,7 +41,7 @@ static void forget(struct trouble *t)
 static void forget_old(struct pawl_provider *p)
 {
     struct list *item, *next;
-    int64_t now = recipe_now_ms();
+    int64_t now = engine_now_ms();
 
     for (item = p->troubles.next; item != &p->troubles; item = next) {
         struct trouble *t = container_of(item, struct trouble, link);
@@ -80,7 +80,7 @@ static void note_error(struct pawl_provider *p, const struct pawl_instance *i)
             return;
         }
         t->instance = &copy->i;
-        t->first_ms = recipe_now_ms();
+        t->first_ms = engine_now_ms();
         list_push_back(&p->troubles, &t->link);
     }
     t->n++;

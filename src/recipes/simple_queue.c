@@ -320,7 +320,7 @@ static struct take *new_take(struct pawl_simple_queue *q, bool peeks, int timeou
     recipe_ref(&q->r);
     list_push_back(&q->takes, &t->link);
     if (timeout_ms > 0) {
-        timer_set(q->r.e, &t->timer, recipe_now_ms() + timeout_ms);
+        timer_set(q->r.e, &t->timer, engine_now_ms() + timeout_ms);
     }
     return t;
 }

@@ -26,6 +26,11 @@ int64_t engine_now_ms(void)
     return world_now_ms(the_world);
 }
 
+int64_t engine_wall_ms(void)
+{
+    return world_now_ms(the_world);
+}
+
 void engine_wake(struct engine *e)
 {
     struct machine *m = machine_of(e);
