@@ -10,7 +10,7 @@ pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 find_library(SNAPPY_LIBRARY snappy REQUIRED)
 
 function(pawl_layer name)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
   list(FILTER sources EXCLUDE REGEX "/main\\.c$")
   add_library(pawl_${name} STATIC ${sources})
   target_include_directories(pawl_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)

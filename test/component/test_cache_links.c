@@ -12,7 +12,7 @@
 #include "lib/client_fixture.h"
 #include "lib/test.h"
 #include "pawl/cache.h"
-#include "recipes/cache.h"
+#include "recipes/cache/cache.h"
 
 enum { SOON_MS = FIXTURE_SOON_S * 1000, LARGE = 5000 };
 

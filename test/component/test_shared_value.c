@@ -7,7 +7,7 @@
 
 #include "lib/client_fixture.h"
 #include "lib/test.h"
-#include "recipes/cas.h"
+#include "recipes/counter/cas.h"
 
 enum { SOON_MS = FIXTURE_SOON_S * 1000 };
 

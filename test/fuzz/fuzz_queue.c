@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes of a queue: what was read, written again, is what was read, up to the end of the items. */
 #include "fuzz.h"
-#include "recipes/queue_items.h"
+#include "recipes/queue/queue_items.h"
 
 enum { MAX_ITEMS = 4096 };
 

@@ -17,7 +17,7 @@
 
 #include "base/memory.h"
 #include "pawl/error.h"
-#include "recipes/grant.h"
+#include "recipes/core/grant.h"
 #include "sim/scenarios_recipes.h"
 
 enum { CALM_LIMIT_MS = 60000, FREED_LIMIT_MS = 30000 };

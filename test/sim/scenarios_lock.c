@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "pawl/error.h"
-#include "recipes/lock.h"
+#include "recipes/lock/lock.h"
 #include "server/server.h"
 #include "sim/scenarios_recipes.h"
 #include "store/tree.h"

@@ -3,7 +3,7 @@
 #include "pawl/election.h"
 #include "pawl/error.h"
 #include "pawl/semaphore.h"
-#include "recipes/grant.h"
+#include "recipes/core/grant.h"
 #include "sim/scenarios_recipes.h"
 
 /* ---- semaphores ---- */

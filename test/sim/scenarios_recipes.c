@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "pawl/error.h"
-#include "recipes/grant.h"
+#include "recipes/core/grant.h"
 #include "store/tree.h"
 
 /* ---- parties ---- */

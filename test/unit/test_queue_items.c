@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bytes and the names of a queue, compared with what Curator wrote. */
-#include "recipes/queue_items.h"
+#include "recipes/queue/queue_items.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/test.h"
 #include "lib/vectors.h"
-#include "recipes/queue_names.h"
+#include "recipes/queue/queue_names.h"
 
 #define CURATOR VECTORS "/curator/"
 

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pawl/barrier.h"
+
+#include <stdlib.h>
+
+#include "client/beacon.h"
+#include "client/prepare.h"
+#include "recipes/core/ask.h"
+
+enum { IDENTITY_BYTES = 256 };
+
+/*           one waits           it is up              all have gone
+ *   IDLE ------------> ASKING -----------> WATCHING -----------------> UNWATCHING
+ *    ^                   | ^                  |                             |
+ *    +--- it is down ----+ +----- event ------+        (a new one waits: ASKING again, or IDLE)
+ */
+struct pawl_barrier {
+    struct recipe r;
+    char *path;
+    char data[IDENTITY_BYTES];
+    struct list waits; /* struct call_ask */
+    bool asking, watching, unwatching;
+};
+
+struct call_ask {
+    struct ask ask;
+    pawl_barrier_fn done;
+    void *arg;
+};
+
+static struct pawl_barrier *barrier_of(const struct ask *a)
+{
+    return container_of(a->r, struct pawl_barrier, r);
+}
+
+static void tell(struct ask *ask)
+{
+    struct call_ask *a = container_of(ask, struct call_ask, ask);
+
+    a->done(barrier_of(ask), ask->err, a->arg);
+}
+
+static struct ask *new_ask(int (*start)(struct ask *a), pawl_barrier_fn done, void *arg)
+{
+    struct call_ask *a = ask_new(sizeof(*a), start);
+
+    if (a == NULL) {
+        return NULL;
+    }
+    a->done = done;
+    a->arg = arg;
+    a->ask.tell = done == NULL ? NULL : tell;
+    return &a->ask;
+}
+
+/* ---- waiting ---- */
+
+static void event(const struct pawl_event *event, void *barrier);
+static void unwatched(const struct pawl_reply *reply, void *barrier);
+
+static void stop_watching(struct pawl_barrier *b)
+{
+    struct pawl_watch watch = {.fn = event, .arg = b};
+
+    if (!b->watching || b->unwatching || !list_empty(&b->waits)) {
+        return;
+    }
+    if (pawl_unwatch_async(b->r.client, b->path, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL, &watch,
+                           unwatched, b) == 0) {
+        b->unwatching = true;
+        recipe_ref(&b->r);
+    }
+}
+
+static void looked(const struct pawl_reply *reply, void *barrier);
+
+/* With get and not with exists: that would leave a watch behind when the node is gone. */
+static void look(struct pawl_barrier *b)
+{
+    struct pawl_watch watch = {.fn = event, .arg = b};
+    int rc;
+
+    if (b->asking || b->watching || b->unwatching || list_empty(&b->waits)) {
+        return;
+    }
+    rc = pawl_get_async(b->r.client, b->path, &watch, looked, b);
+    if (rc != 0) {
+        ask_end_all(&b->waits, rc);
+        return;
+    }
+    b->asking = true;
+    recipe_ref(&b->r);
+}
+
+static void end_tries(struct pawl_barrier *b)
+{
+    struct list *item, *next;
+
+    for (item = b->waits.next; item != &b->waits; item = next) {
+        struct ask *a = container_of(item, struct ask, link);
+
+        next = item->next;
+        if (a->is_try) {
+            ask_end(a, PAWL_ERR_OPERATION_TIMEOUT);
+        }
+    }
+}
+
+static void looked(const struct pawl_reply *reply, void *barrier)
+{
+    struct pawl_barrier *b = barrier;
+
+    b->asking = false;
+    if (ask_watch_is_set(&b->r, reply, b->path, event, b)) {
+        b->watching = true;
+        recipe_ref(&b->r);
+    }
+    if (reply->err == 0) {
+        end_tries(b);
+        stop_watching(b);
+    } else {
+        ask_end_all(&b->waits, reply->err == PAWL_ERR_NO_NODE ? 0 : reply->err);
+    }
+    recipe_unref(&b->r);
+}
+
+/* Whatever it says, only a look tells whether it is up: also when the session has ended. */
+static void event(const struct pawl_event *event, void *barrier)
+{
+    struct pawl_barrier *b = barrier;
+
+    (void)event;
+    b->watching = false;
+    look(b);
+    recipe_unref(&b->r);
+}
+
+static void unwatched(const struct pawl_reply *reply, void *barrier)
+{
+    struct pawl_barrier *b = barrier;
+
+    (void)reply;
+    b->unwatching = false;
+    look(b);
+    recipe_unref(&b->r);
+}
+
+static void wait_too_late(struct ask *a)
+{
+    struct pawl_barrier *b = barrier_of(a);
+
+    ask_end(a, PAWL_ERR_OPERATION_TIMEOUT);
+    stop_watching(b);
+}
+
+static int start_wait(struct ask *a)
+{
+    struct pawl_barrier *b = barrier_of(a);
+
+    a->too_late = wait_too_late;
+    list_push_back(&b->waits, &a->link);
+    if (a->is_try && b->watching && !b->unwatching) {
+        ask_end(a, PAWL_ERR_OPERATION_TIMEOUT);
+    }
+    look(b);
+    return 0;
+}
+
+int pawl_barrier_wait(struct pawl_barrier *b, int timeout_ms)
+{
+    return ask_block(b == NULL ? NULL : &b->r, new_ask(start_wait, NULL, NULL), timeout_ms, NULL,
+                     NULL);
+}
+
+int pawl_barrier_wait_async(struct pawl_barrier *b, int timeout_ms, pawl_barrier_fn done, void *arg)
+{
+    if (b == NULL || done == NULL) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    return ask_post(&b->r, new_ask(start_wait, done, arg), timeout_ms);
+}
+
+/* ---- raising and lifting ---- */
+
+static void done(const struct pawl_reply *reply, void *ask)
+{
+    struct ask *a = ask;
+
+    ask_end(a, reply->err == PAWL_ERR_NODE_EXISTS || reply->outcome == PAWL_OUTCOME_DONE
+                   ? 0
+                   : reply->err);
+    ask_unref(a);
+}
+
+static int start_raise(struct ask *a)
+{
+    struct pawl_barrier *b = barrier_of(a);
+    int rc = pawl_create_async(b->r.client,
+                               PAWL_CREATE(.path = b->path, .data = {b->data, strlen(b->data)},
+                                           .flags = PAWL_CONTAINER_PARENTS | PAWL_IDEMPOTENT,
+                                           .timeout_ms = ask_left_ms(a)),
+                               done, a);
+
+    if (rc == 0) {
+        ask_ref(a);
+    }
+    return rc;
+}
+
+static int start_lift(struct ask *a)
+{
+    struct pawl_barrier *b = barrier_of(a);
+    int rc = pawl_delete_async(
+        b->r.client,
+        PAWL_DELETE(.path = b->path, .flags = PAWL_IDEMPOTENT, .timeout_ms = ask_left_ms(a)), done,
+        a);
+
+    if (rc == 0) {
+        ask_ref(a);
+    }
+    return rc;
+}
+
+static int run_now(struct pawl_barrier *b, int (*start)(struct ask *a))
+{
+    if (b == NULL) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    return ask_block(&b->r, new_ask(start, NULL, NULL), b->r.timeout_ms, NULL, NULL);
+}
+
+static int run_later(struct pawl_barrier *b, int (*start)(struct ask *a), pawl_barrier_fn fn,
+                     void *arg)
+{
+    if (b == NULL) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    return ask_post(&b->r, new_ask(start, fn, arg), b->r.timeout_ms);
+}
+
+int pawl_barrier_raise(struct pawl_barrier *b)
+{
+    return run_now(b, start_raise);
+}
+
+int pawl_barrier_raise_async(struct pawl_barrier *b, pawl_barrier_fn fn, void *arg)
+{
+    return run_later(b, start_raise, fn, arg);
+}
+
+int pawl_barrier_lift(struct pawl_barrier *b)
+{
+    return run_now(b, start_lift);
+}
+
+int pawl_barrier_lift_async(struct pawl_barrier *b, pawl_barrier_fn fn, void *arg)
+{
+    return run_later(b, start_lift, fn, arg);
+}
+
+/* ---- life ---- */
+
+static void destroy(struct recipe *r)
+{
+    struct pawl_barrier *b = container_of(r, struct pawl_barrier, r);
+
+    recipe_fini(r);
+    free(b->path);
+    free(b);
+}
+
+int pawl_barrier_new(struct pawl_client *c, const char *path, struct pawl_barrier **out)
+{
+    struct pawl_barrier *b;
+    struct recipe *r;
+    int rc;
+
+    if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    rc = recipe_new(sizeof(*b), c, destroy, &r);
+    if (rc != 0) {
+        return rc;
+    }
+    b = container_of(r, struct pawl_barrier, r);
+    list_init(&b->waits);
+    identity_text(b->data, sizeof(b->data));
+    b->path = recipe_copy(path);
+    if (b->path == NULL) {
+        destroy(r);
+        return PAWL_ERR_NO_MEMORY;
+    }
+    *out = b;
+    return 0;
+}
+
+static void shut(struct recipe *r)
+{
+    struct pawl_barrier *b = container_of(r, struct pawl_barrier, r);
+
+    ask_end_all(&b->waits, PAWL_ERR_CANCELLED);
+    stop_watching(b);
+}
+
+void pawl_barrier_free(struct pawl_barrier *b)
+{
+    recipe_free(b == NULL ? NULL : &b->r, shut);
+}

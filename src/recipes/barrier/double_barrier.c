@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recipes/barrier/double_barrier.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/beacon.h"
+#include "client/prepare.h"
+
+struct call_ask {
+    struct ask ask;
+    pawl_double_barrier_fn done;
+    void *arg;
+};
+
+/* ---- stays ---- */
+
+void stay_free_late(struct stay *s)
+{
+    for (size_t i = 0; i < s->n_late; i++) {
+        free(s->late[i]);
+    }
+    free(s->late);
+    s->late = NULL;
+    s->n_late = s->next_late = 0;
+}
+
+void stay_unref(struct stay *s)
+{
+    struct recipe *r = &s->b->r;
+
+    if (--s->refs > 0) {
+        return;
+    }
+    stay_free_late(s);
+    free(s->other);
+    free(s);
+    recipe_unref(r);
+}
+
+bool stay_is_ours(const struct stay *s)
+{
+    return s->czxid != 0 && s->session_id == s->b->r.e->core->session_id;
+}
+
+void barrier_settled(struct pawl_double_barrier *b)
+{
+    b->n_loose--;
+    if (b->state == JOINING && b->stay == NULL) {
+        barrier_join(b);
+    }
+}
+
+static void own_gone(const struct pawl_reply *reply, void *stay)
+{
+    struct stay *s = stay;
+
+    (void)reply;
+    barrier_settled(s->b);
+    stay_unref(s);
+}
+
+void stay_delete_own(struct stay *s)
+{
+    int rc = pawl_delete_async(
+        s->b->r.client, PAWL_DELETE(.path = s->b->own, .flags = PAWL_IDEMPOTENT | PAWL_GUARANTEED),
+        own_gone, s);
+
+    s->left = true;
+    if (rc == 0) {
+        s->refs++;
+        s->b->n_loose++;
+    }
+}
+
+static void ignore(const struct pawl_reply *reply, void *stay)
+{
+    (void)reply;
+    stay_unref(stay);
+}
+
+void stay_unwatch(struct stay *s, const char *path, pawl_event_fn fn)
+{
+    struct pawl_watch watch = {.fn = fn, .arg = s};
+
+    if (pawl_unwatch_async(s->b->r.client, path, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL, &watch,
+                           ignore, s) == 0) {
+        s->refs++;
+    }
+}
+
+void stay_unwatch_all(struct stay *s)
+{
+    if (s->watching_ready) {
+        stay_unwatch(s, s->b->ready, stay_ready_event);
+    }
+    if (s->watching_own) {
+        stay_unwatch(s, s->b->own, stay_own_event);
+    }
+    if (s->watching_other) {
+        stay_unwatch(s, s->other, stay_other_event);
+    }
+}
+
+/* The stay is over; a create that has no answer yet will see to its node itself. */
+void barrier_let_go(struct pawl_double_barrier *b)
+{
+    struct stay *s = b->stay;
+
+    if (s == NULL) {
+        return;
+    }
+    b->stay = NULL;
+    s->over = true;
+    stay_unwatch_all(s);
+    if (s->czxid != 0 && !s->left) {
+        stay_delete_own(s);
+    }
+    stay_unref(s);
+}
+
+void barrier_finish(struct pawl_double_barrier *b, enum barrier_state next, int err)
+{
+    struct ask *a = b->ask;
+
+    b->state = next;
+    b->ask = NULL;
+    if (next == IDLE) {
+        barrier_let_go(b);
+    }
+    ask_end(a, err);
+}
+
+/* ---- names ---- */
+
+bool barrier_is_member(const char *name)
+{
+    return strcmp(name, "ready") != 0;
+}
+
+size_t barrier_count(const struct pawl_strings *names, const char *own, bool *own_is_there,
+                     bool *ready_is_there)
+{
+    size_t n = 0;
+
+    *own_is_there = *ready_is_there = false;
+    for (size_t i = 0; i < names->n; i++) {
+        n += barrier_is_member(names->items[i]);
+        *own_is_there |= strcmp(names->items[i], own) == 0;
+        *ready_is_there |= !barrier_is_member(names->items[i]);
+    }
+    return n;
+}
+
+/* ---- from outside ---- */
+
+static struct pawl_double_barrier *barrier_of(const struct ask *a)
+{
+    return container_of(a->r, struct pawl_double_barrier, r);
+}
+
+static void too_late(struct ask *a)
+{
+    barrier_finish(barrier_of(a), IDLE, PAWL_ERR_OPERATION_TIMEOUT);
+}
+
+static int start_enter(struct ask *a)
+{
+    struct pawl_double_barrier *b = barrier_of(a);
+
+    if (b->state != IDLE) {
+        return PAWL_ERR_INVALID_STATE;
+    }
+    b->ask = a;
+    a->too_late = too_late;
+    barrier_join(b);
+    return 0;
+}
+
+static int start_leave(struct ask *a)
+{
+    struct pawl_double_barrier *b = barrier_of(a);
+
+    if (b->state != INSIDE) {
+        return PAWL_ERR_INVALID_STATE;
+    }
+    b->ask = a;
+    a->too_late = too_late;
+    b->state = LEAVING;
+    barrier_leave(b->stay);
+    return 0;
+}
+
+static void tell(struct ask *ask)
+{
+    struct call_ask *a = container_of(ask, struct call_ask, ask);
+
+    a->done(barrier_of(ask), ask->err, a->arg);
+}
+
+static int run_now(struct pawl_double_barrier *b, int (*start)(struct ask *a), int timeout_ms)
+{
+    struct ask *a = ask_new(sizeof(struct call_ask), start);
+
+    return ask_block(b == NULL ? NULL : &b->r, a, timeout_ms, NULL, NULL);
+}
+
+static int run_later(struct pawl_double_barrier *b, int (*start)(struct ask *a), int timeout_ms,
+                     pawl_double_barrier_fn done, void *arg)
+{
+    struct call_ask *a;
+
+    if (b == NULL || done == NULL) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    a = ask_new(sizeof(*a), start);
+    if (a != NULL) {
+        a->ask.tell = tell;
+        a->done = done;
+        a->arg = arg;
+    }
+    return ask_post(&b->r, a == NULL ? NULL : &a->ask, timeout_ms);
+}
+
+int pawl_double_barrier_enter(struct pawl_double_barrier *b, int timeout_ms)
+{
+    return run_now(b, start_enter, timeout_ms);
+}
+
+int pawl_double_barrier_enter_async(struct pawl_double_barrier *b, int timeout_ms,
+                                    pawl_double_barrier_fn done, void *arg)
+{
+    return run_later(b, start_enter, timeout_ms, done, arg);
+}
+
+int pawl_double_barrier_leave(struct pawl_double_barrier *b, int timeout_ms)
+{
+    return run_now(b, start_leave, timeout_ms);
+}
+
+int pawl_double_barrier_leave_async(struct pawl_double_barrier *b, int timeout_ms,
+                                    pawl_double_barrier_fn done, void *arg)
+{
+    return run_later(b, start_leave, timeout_ms, done, arg);
+}
+
+/* ---- life ---- */
+
+static void destroy(struct recipe *r)
+{
+    struct pawl_double_barrier *b = container_of(r, struct pawl_double_barrier, r);
+
+    recipe_fini(r);
+    free(b->base);
+    free(b->ready);
+    free(b->own);
+    free(b);
+}
+
+static int fill(struct pawl_double_barrier *b, const char *path)
+{
+    int rc = recipe_begin(&b->r);
+
+    if (rc != 0) {
+        return rc;
+    }
+    rc = engine_uuid(b->r.e, b->name);
+    recipe_end(&b->r);
+    identity_text(b->data, sizeof(b->data));
+    b->base = recipe_copy(path);
+    b->ready = recipe_join(path, "ready");
+    b->own = recipe_join(path, b->name);
+    return b->base == NULL || b->ready == NULL || b->own == NULL ? PAWL_ERR_NO_MEMORY : rc;
+}
+
+int pawl_double_barrier_new(struct pawl_client *c, const char *path, int members,
+                            struct pawl_double_barrier **out)
+{
+    struct pawl_double_barrier *b;
+    struct recipe *r;
+    int rc;
+
+    if (c == NULL || out == NULL || members < 1 || !prepare_is_good_path(path, false)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    rc = recipe_new(sizeof(*b), c, destroy, &r);
+    if (rc != 0) {
+        return rc;
+    }
+    b = container_of(r, struct pawl_double_barrier, r);
+    b->members = (size_t)members;
+    rc = fill(b, path);
+    if (rc != 0) {
+        destroy(r);
+        return rc;
+    }
+    *out = b;
+    return 0;
+}
+
+static void shut(struct recipe *r)
+{
+    struct pawl_double_barrier *b = container_of(r, struct pawl_double_barrier, r);
+
+    if (b->ask != NULL) {
+        barrier_finish(b, IDLE, PAWL_ERR_CANCELLED);
+    }
+    barrier_let_go(b);
+}
+
+void pawl_double_barrier_free(struct pawl_double_barrier *b)
+{
+    recipe_free(b == NULL ? NULL : &b->r, shut);
+}

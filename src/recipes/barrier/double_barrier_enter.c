@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* double_barrier_enter.c - from IDLE to INSIDE. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "recipes/barrier/double_barrier.h"
+
+static void rejoin(struct stay *s);
+static void decide(struct stay *s);
+
+/* ---- entering ---- */
+
+static void enter(struct stay *s)
+{
+    ASSERT(stay_is_ours(s));
+    stay_unwatch_all(s);
+    stay_free_late(s);
+    barrier_finish(s->b, INSIDE, 0);
+}
+
+static bool is_entering(const struct stay *s)
+{
+    return !s->over && s->b->state < INSIDE;
+}
+
+static void created(const struct pawl_reply *reply, void *stay)
+{
+    struct stay *s = stay;
+    struct pawl_double_barrier *b = s->b;
+
+    if (reply->err == 0) {
+        s->czxid = reply->stat.czxid;
+        s->session_id = reply->stat.ephemeral_owner;
+    } else if (reply->outcome == PAWL_OUTCOME_DONE || reply->outcome == PAWL_OUTCOME_UNKNOWN) {
+        s->czxid = 1; /* it may be there, and is to be deleted */
+    }
+    if (s->over) {
+        if (s->czxid != 0) {
+            stay_delete_own(s);
+        }
+    } else if (reply->err == PAWL_ERR_NODE_EXISTS) {
+        s->czxid = 1; /* of a session before; whatever it is, it has our name */
+        rejoin(s);
+    } else if (reply->err != 0) {
+        barrier_finish(b, IDLE, reply->err);
+    } else {
+        decide(s);
+    }
+    barrier_settled(b); /* the answer itself was loose until now */
+    stay_unref(s);
+}
+
+static void ready_seen(const struct pawl_reply *reply, void *stay)
+{
+    struct stay *s = stay;
+
+    bool answered = reply->err == 0 || reply->err == PAWL_ERR_NO_NODE;
+    bool is_set = reply->err == PAWL_ERR_NO_NODE ||
+                  ask_watch_is_set(&s->b->r, reply, s->b->ready, stay_ready_event, s);
+
+    if (is_set && !s->watching_ready) { /* set twice it is still one */
+        s->watching_ready = true;
+        s->refs++;
+    }
+    if (!is_entering(s)) {
+        if (s->watching_ready) {
+            stay_unwatch(s, s->b->ready, stay_ready_event);
+        }
+    } else if (answered) {
+        s->ready_known = true;
+        s->ready_czxid = reply->err == 0 ? reply->stat.czxid : 0;
+        decide(s);
+    } else {
+        barrier_finish(s->b, IDLE, reply->err);
+    }
+    stay_unref(s);
+}
+
+static void look_for_ready(struct stay *s)
+{
+    struct pawl_watch watch = {.fn = stay_ready_event, .arg = s};
+    int rc = pawl_exists_async(s->b->r.client, s->b->ready, &watch, ready_seen, s);
+
+    s->ready_known = false;
+    if (rc != 0) {
+        barrier_finish(s->b, IDLE, rc);
+    } else {
+        s->refs++;
+    }
+}
+
+/* That it was made while our node is there is what we wait for. Anything else is a reason to look
+ * again, and the end of the session a reason to begin again. */
+void stay_ready_event(const struct pawl_event *event, void *stay)
+{
+    struct stay *s = stay;
+
+    s->watching_ready = false;
+    if (is_entering(s)) {
+        if (event->type == PAWL_EVENT_CREATED && stay_is_ours(s)) {
+            enter(s);
+        } else if (event->type == PAWL_EVENT_SESSION && s->czxid != 0) {
+            rejoin(s);
+        } else {
+            look_for_ready(s);
+        }
+    }
+    stay_unref(s);
+}
+
+static int create_own(struct stay *s)
+{
+    struct pawl_double_barrier *b = s->b;
+    int rc = pawl_create_async(b->r.client,
+                               PAWL_CREATE(.path = b->own, .data = {b->data, strlen(b->data)},
+                                           .mode = PAWL_EPHEMERAL,
+                                           .flags = PAWL_CONTAINER_PARENTS | PAWL_IDEMPOTENT),
+                               created, s);
+
+    if (rc == 0) {
+        s->refs++;
+        b->n_loose++;
+    }
+    return rc;
+}
+
+void barrier_join(struct pawl_double_barrier *b)
+{
+    struct stay *s;
+    int rc;
+
+    b->state = JOINING;
+    if (b->n_loose > 0) {
+        return; /* barrier_settled() comes back */
+    }
+    s = calloc(1, sizeof(*s));
+    if (s == NULL) {
+        barrier_finish(b, IDLE, PAWL_ERR_NO_MEMORY);
+        return;
+    }
+    *s = (struct stay){.b = b, .refs = 2}; /* the barrier's, and ours */
+    recipe_ref(&b->r);
+    b->stay = s;
+    look_for_ready(s);
+    if (!s->over) {
+        rc = create_own(s);
+        if (rc != 0) {
+            barrier_finish(b, IDLE, rc);
+        }
+    }
+    stay_unref(s);
+}
+
+static void rejoin(struct stay *s)
+{
+    struct pawl_double_barrier *b = s->b;
+
+    barrier_let_go(b);
+    barrier_join(b);
+}
+
+/* ---- our own node, while we wait ---- */
+
+void stay_own_event(const struct pawl_event *event, void *stay)
+{
+    struct stay *s = stay;
+
+    s->watching_own = false;
+    if (is_entering(s) && event->type == PAWL_EVENT_DELETED) {
+        rejoin(s);
+    }
+    stay_unref(s);
+}
+
+static void own_seen(const struct pawl_reply *reply, void *stay)
+{
+    struct stay *s = stay;
+
+    if (ask_watch_is_set(&s->b->r, reply, s->b->own, stay_own_event, s) && !s->watching_own) {
+        s->watching_own = true;
+        s->refs++;
+    }
+    if (!is_entering(s)) {
+        if (s->watching_own) {
+            stay_unwatch(s, s->b->own, stay_own_event);
+        }
+    } else if (reply->err == PAWL_ERR_NO_NODE) {
+        rejoin(s);
+    }
+    stay_unref(s);
+}
+
+static void wait_for_ready(struct stay *s)
+{
+    struct pawl_double_barrier *b = s->b;
+    struct pawl_watch watch = {.fn = stay_own_event, .arg = s};
+
+    if (b->ask->is_try) {
+        barrier_finish(b, IDLE, PAWL_ERR_OPERATION_TIMEOUT);
+        return;
+    }
+    b->state = WAITING;
+    if (!s->watching_own && pawl_get_async(b->r.client, b->own, &watch, own_seen, s) == 0) {
+        s->refs++;
+    }
+}
+
+/* ---- opening ---- */
+
+static void opened(const struct pawl_reply *reply, void *stay)
+{
+    struct stay *s = stay;
+    bool try_again = reply->err == PAWL_ERR_NO_NODE || reply->err == PAWL_ERR_NODE_EXISTS ||
+                     reply->outcome == PAWL_OUTCOME_UNKNOWN;
+
+    s->busy = false;
+    if (is_entering(s)) {
+        if (reply->err == 0 && stay_is_ours(s)) {
+            enter(s);
+        } else if (reply->err == 0 || try_again) {
+            decide(s); /* if it is there we have been told by its event */
+        } else {
+            barrier_finish(s->b, IDLE, reply->err);
+        }
+    }
+    stay_unref(s);
+}
+
+/* All that were counted must be there when it opens. */
+static int build_opening(struct stay *s, const struct pawl_strings *names, struct pawl_multi *m)
+{
+    struct pawl_double_barrier *b = s->b;
+    size_t n = 1;
+
+    pawl_multi_check(m, b->own, -1);
+    for (size_t i = 0; i < names->n && n < b->members; i++) {
+        if (barrier_is_member(names->items[i]) && strcmp(names->items[i], b->name) != 0) {
+            char *path = recipe_join(b->base, names->items[i]);
+
+            if (path == NULL) {
+                return PAWL_ERR_NO_MEMORY;
+            }
+            pawl_multi_check(m, path, -1);
+            free(path);
+            n++;
+        }
+    }
+    pawl_multi_create(m, PAWL_CREATE(.path = b->ready, .data = {b->data, strlen(b->data)}));
+    return 0;
+}
+
+static void open_it(struct stay *s, const struct pawl_strings *names)
+{
+    struct pawl_double_barrier *b = s->b;
+    struct pawl_multi *m = pawl_multi_new(b->r.client);
+    int rc = m == NULL ? PAWL_ERR_NO_MEMORY : build_opening(s, names, m);
+
+    if (rc == 0) {
+        rc = pawl_multi_run_async(b->r.client, m, opened, s);
+    }
+    pawl_multi_free(m);
+    if (rc != 0) {
+        barrier_finish(b, IDLE, rc);
+        return;
+    }
+    s->busy = true;
+    s->refs++;
+}
+
+/* ---- coming late ---- */
+
+static void ask_late(struct stay *s);
+
+static void stale_gone(const struct pawl_reply *reply, void *stay)
+{
+    struct stay *s = stay;
+
+    s->busy = false;
+    if (is_entering(s)) {
+        if (reply->outcome == PAWL_OUTCOME_UNKNOWN) {
+            look_for_ready(s);
+        } else if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
+            decide(s);
+        } else {
+            barrier_finish(s->b, IDLE, reply->err);
+        }
+    }
+    stay_unref(s);
+}
+
+/* Once, and not again when it is not known whether it happened: by then another may have opened the
+ * barrier, and it would be his. */
+static void remove_stale(struct stay *s)
+{
+    int rc = pawl_delete_async(s->b->r.client, PAWL_DELETE(.path = s->b->ready), stale_gone, s);
+
+    s->ready_known = false; /* its event comes before the answer, and has us look again */
+    if (rc != 0) {
+        barrier_finish(s->b, IDLE, rc);
+        return;
+    }
+    s->busy = true;
+    s->refs++;
+}
+
+static void late_seen(const struct pawl_reply *reply, void *stay)
+{
+    struct stay *s = stay;
+
+    s->busy = false;
+    if (is_entering(s)) {
+        if (s->again || !s->ready_known || !stay_is_ours(s)) {
+            decide(s);
+        } else if (reply->err == 0 && reply->stat.czxid < s->ready_czxid) {
+            enter(s);
+        } else if (reply->err == 0 || reply->err == PAWL_ERR_NO_NODE) {
+            ask_late(s);
+        } else {
+            barrier_finish(s->b, IDLE, reply->err);
+        }
+    }
+    stay_unref(s);
+}
+
+static void ask_late(struct stay *s)
+{
+    int rc;
+
+    if (s->next_late == s->n_late) {
+        remove_stale(s);
+        return;
+    }
+    rc = pawl_exists_async(s->b->r.client, s->late[s->next_late++], NULL, late_seen, s);
+    if (rc != 0) {
+        barrier_finish(s->b, IDLE, rc);
+        return;
+    }
+    s->busy = true;
+    s->refs++;
+}
+
+static void come_late(struct stay *s, const struct pawl_strings *names)
+{
+    stay_free_late(s);
+    s->late = calloc(names->n + 1, sizeof(*s->late));
+    for (size_t i = 0; s->late != NULL && i < names->n; i++) {
+        if (barrier_is_member(names->items[i]) && strcmp(names->items[i], s->b->name) != 0) {
+            s->late[s->n_late] = recipe_join(s->b->base, names->items[i]);
+            if (s->late[s->n_late++] == NULL) {
+                barrier_finish(s->b, IDLE, PAWL_ERR_NO_MEMORY);
+                return;
+            }
+        }
+    }
+    if (s->late == NULL) {
+        barrier_finish(s->b, IDLE, PAWL_ERR_NO_MEMORY);
+        return;
+    }
+    ask_late(s);
+}
+
+/* ---- deciding ---- */
+
+static void judge(struct stay *s, const struct pawl_strings *names)
+{
+    bool own_is_there, ready_is_there;
+    size_t n = barrier_count(names, s->b->name, &own_is_there, &ready_is_there);
+
+    if (!own_is_there) {
+        rejoin(s);
+    } else if (s->ready_czxid != 0) {
+        come_late(s, names);
+    } else if (n >= s->b->members) {
+        open_it(s, names);
+    } else {
+        wait_for_ready(s);
+    }
+}
+
+static void listed(const struct pawl_reply *reply, void *stay)
+{
+    struct stay *s = stay;
+
+    s->busy = false;
+    if (is_entering(s)) {
+        if (s->again || !s->ready_known || !stay_is_ours(s)) {
+            decide(s);
+        } else if (reply->err == 0) {
+            judge(s, &reply->children);
+        } else if (reply->err == PAWL_ERR_NO_NODE) {
+            rejoin(s);
+        } else {
+            barrier_finish(s->b, IDLE, reply->err);
+        }
+    }
+    stay_unref(s);
+}
+
+/* Our node has been made and `ready` looked for, or something has changed since. */
+static void decide(struct stay *s)
+{
+    struct pawl_double_barrier *b = s->b;
+    int rc;
+
+    if (s->busy) {
+        s->again = true;
+        return;
+    }
+    s->again = false;
+    if (s->czxid == 0 || !s->ready_known) {
+        return;
+    }
+    if (!stay_is_ours(s)) {
+        rejoin(s);
+        return;
+    }
+    if (s->ready_czxid > s->czxid) {
+        enter(s);
+        return;
+    }
+    b->state = DECIDING;
+    rc = pawl_children_async(b->r.client, b->base, NULL, listed, s);
+    if (rc != 0) {
+        barrier_finish(b, IDLE, rc);
+        return;
+    }
+    s->busy = true;
+    s->refs++;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache.h - the inside of <pawl/cache.h>.
+ *
+ *   cache_node.c   what is handed out: immutable nodes
+ *   cache_tree.c   entries: what we know of each path; the hash table over them
+ *   cache_tell.c   events on their way to the listeners
+ *   cache_apply.c  what an answer changes in the tree
+ *   cache_read.c   reading: the queue, batches, answers
+ *   cache_watch.c  watches, reconnects: what has to be read
+ *   cache.c        life, and questions
+ *
+ * All of it rests on the order within one connection: the event of a change comes before any answer
+ * that shows the change, and an answer that comes later shows nothing older. At most one read and
+ * one listing of a node are under way at a time, so answers about a node never overtake each other.
+ *
+ * An entry exists while anything is known or awaited of its path: a node, a read, a watch,
+ * children. When nothing is, it goes, except for the root. */
+#ifndef PAWL_RECIPES_CACHE_CACHE_H
+#define PAWL_RECIPES_CACHE_CACHE_H
+
+#include "base/map.h"
+#include "pawl/cache.h"
+#include "recipes/core/recipe.h"
+
+/* An event on its way. It lies in the node it is about, so that telling needs no memory. */
+struct tell {
+    struct list link;   /* in pawl_cache.tells */
+    uint8_t type;       /* enum pawl_cache_event_type; 0: not on its way */
+    struct node *other; /* CHANGED: the old one */
+};
+
+/* What users see, in one block with its path and data. */
+struct node {
+    struct pawl_node pub;
+    _Atomic int refs;
+    struct tell born, died;
+    char bytes[];
+};
+
+/* What has to be asked of the server about an entry. */
+enum want {
+    WANT_READ = 1,   /* its data and Stat */
+    WANT_LIST = 2,   /* its children */
+    WANT_EXISTS = 4, /* the root, when it is not there: a watch for its creation */
+};
+
+struct entry {
+    struct map_entry in_map;
+    struct list siblings; /* in parent->children */
+    struct list children;
+    struct list queue; /* in pawl_cache.queue while `wants` is not 0 */
+    struct entry *parent;
+    struct node *node;    /* as told; NULL: not there, not read yet, or hidden */
+    int64_t listed_pzxid; /* the Stat's when its children were listed; 0: they were not */
+    int64_t changed_zxid; /* of an event that came while it was read; -1: the server did not say */
+    uint32_t depth;
+    uint32_t mark;       /* of the last listing that it was in */
+    uint8_t wants;       /* queued */
+    uint8_t asked;       /* under way */
+    bool again : 1;      /* read it once more when the answer has come */
+    bool fetch : 1;      /* its data have changed: comparing is not enough */
+    bool pinned : 1;     /* an answer about it is being applied */
+    bool verify : 1;     /* events may have been missed: see whether it is still the same */
+    bool live : 1;       /* made under our eyes: no listing is needed to know its children */
+    bool partial : 1;    /* there was no room for some of its children (max_nodes) */
+    bool hidden : 1;     /* not selected itself */
+    bool barren : 1;     /* nothing below it is selected, or it is deep enough */
+    bool data_watch : 1; /* one-shot; of a get, or of an exists */
+    bool child_watch : 1;
+    uint32_t name_len;
+    char name[];
+};
+
+struct listener_of_cache {
+    struct list link;
+    pawl_cache_fn fn;
+    void *arg;
+    bool removed;
+};
+
+enum cache_watch { WATCH_NONE, WATCH_SET };
+
+struct pawl_cache {
+    struct recipe r;
+    struct pawl_cache_options o;
+    int depth; /* -1: no limit */
+    char *base;
+    size_t base_len; /* 0 for "/" */
+    struct observer observer;
+    struct timer pause; /* set: what has failed for now is tried again then */
+    bool observing;
+
+    /* cache_tree.c */
+    struct entry *root;
+    struct map entries;
+    size_t n_nodes, n_bytes;
+    uint32_t mark;
+    bool incomplete; /* max_nodes was in the way */
+    struct strbuf path;
+
+    /* cache_read.c */
+    struct list queue;  /* struct entry */
+    size_t n_out;       /* nodes asked for, not answered */
+    int n_batches;      /* in how many requests of several */
+    size_t batch_limit; /* nodes in one request */
+    bool paused;
+
+    /* cache_watch.c */
+    bool one_shot;
+    enum cache_watch watch; /* the persistent one */
+    bool asking;            /* ... is asked for, perhaps once more */
+    bool shadowed;          /* ... may have been replaced by somebody's one-shot watch */
+    bool modes_apart; /* that does not happen: the server is of 3.9: its events say their zxid */
+    bool initialised, resyncing;
+    int closed;             /* why nothing is tried any more; 0: it is */
+    struct entry *sweep_at; /* freed: whose one-shot watches are removed next */
+    int n_sweeping;
+    struct list waiting; /* struct cache_wait */
+
+    /* cache_tell.c */
+    struct list tells;
+    size_t n_tells;
+    bool telling, throttled;
+    struct tell initialised_tell, stale_tell, resynced_tell;
+    struct list listeners; /* struct listener_of_cache */
+    struct note note;
+};
+
+/* ---- cache_node.c ---- */
+
+/* NULL: no memory. `data` NULL: it is not kept. */
+struct node *cache_node_new(const char *path, size_t name_at, const struct pawl_stat *stat,
+                            const struct pawl_bytes *data);
+struct node *cache_node_ref(struct node *n);
+void cache_node_unref(struct node *n);
+
+struct pawl_nodes *cache_nodes_new(size_t room);
+void cache_nodes_add(struct pawl_nodes *nodes, struct node *n);
+void cache_nodes_sort(struct pawl_nodes *nodes);
+
+/* ---- cache_tree.c ---- */
+
+int cache_tree_init(struct pawl_cache *c);
+void cache_tree_fini(struct pawl_cache *c);
+
+/* The entry of a path; NULL: there is none. */
+struct entry *cache_tree_find(const struct pawl_cache *c, const char *path);
+
+/* The same, made if need be with those above it. NULL: too deep, not selected, no room (that is
+ * told), or no memory (the cache then looks at everything again later). */
+struct entry *cache_tree_add(struct pawl_cache *c, const char *path);
+struct entry *cache_tree_find_child(const struct pawl_cache *c, const struct entry *e,
+                                    const char *name, size_t len);
+struct entry *cache_tree_add_child(struct pawl_cache *c, struct entry *e, const char *name,
+                                   size_t len);
+
+/* Frees it, and those above it, if nothing is known or awaited of it. */
+void cache_tree_settle(struct pawl_cache *c, struct entry *e);
+
+bool cache_tree_drop_if_unused(struct pawl_cache *c,
+                               struct entry *e); /* the same without those above */
+
+/* Its path, in memory that is good until the next call; NULL: no memory. */
+const char *cache_tree_path(struct pawl_cache *c, const struct entry *e);
+
+/* Each before those below it; NULL after the last. `top` is not left. */
+struct entry *cache_tree_next(const struct entry *top, struct entry *e);
+
+/* Each after those below it. cache_tree_deepest(top) comes first, `top` last. */
+struct entry *cache_tree_deepest(struct entry *e);
+struct entry *cache_tree_next_up(const struct entry *top, struct entry *e);
+
+/* ---- cache_tell.c ---- */
+
+void cache_tell_born(struct pawl_cache *c, struct node *n, struct node *old);
+void cache_tell_died(struct pawl_cache *c, struct node *n);
+void cache_tell_error(struct pawl_cache *c, const char *path, int err);
+void cache_tell_cache(struct pawl_cache *c, struct tell *t, enum pawl_cache_event_type type);
+int cache_tell_add(struct pawl_cache *c, pawl_cache_fn fn, void *arg);
+void cache_tell_init(struct pawl_cache *c);
+void cache_tell_fini(struct pawl_cache *c);
+
+/* ---- cache_apply.c ---- */
+
+/* The server has this node, with these data (NULL: they are as they were). */
+void cache_apply_node(struct pawl_cache *c, struct entry *e, const struct pawl_stat *stat,
+                      const struct pawl_bytes *data);
+void cache_apply_children(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply);
+
+/* The node is not there any more, nor what was below it. The entry may be freed. */
+void cache_apply_gone(struct pawl_cache *c, struct entry *e);
+
+/* ---- cache_read.c ---- */
+
+void cache_read_want(struct pawl_cache *c, struct entry *e, enum want want);
+void cache_read_cancel(struct pawl_cache *c, struct entry *e); /* what is only queued */
+
+/* Sends what is queued, as far as there is room; when nothing is left, that is told. At the end of
+ * every step. */
+void cache_read_pump(struct pawl_cache *c);
+
+/* ---- cache_watch.c ---- */
+
+void cache_watch_start(struct pawl_cache *c);
+void cache_watch_resync(struct pawl_cache *c);
+void cache_watch_compare_all(
+    struct pawl_cache *c); /* the same, also where the watch would have told */
+void cache_watch_stop(struct pawl_cache *c);
+void cache_watch_changed(const struct pawl_event *event,
+                         void *cache); /* of every watch of the cache */
+void cache_watch_state(enum pawl_state state, void *cache);
+void cache_watch_pause(struct pawl_cache *c); /* something failed for now */
+void cache_watch_pause_over(void *cache);
+
+/* An answer says that a one-shot watch was set. */
+void cache_watch_gained(struct pawl_cache *c, struct entry *e, enum want by);
+
+/* ---- cache.c ---- */
+
+/* pawl_cache_new() in two steps: no listener runs before the second. */
+int cache_new(struct pawl_client *client, const char *path, int depth,
+              const struct pawl_cache_options *options, struct pawl_cache **out);
+void cache_start(struct pawl_cache *c);
+
+void cache_wake_waiting(struct pawl_cache *c, int err);
+
+/* True: the client is closed, or its only session over; nothing is tried any more. */
+bool cache_is_over(struct pawl_cache *c, int err);
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache_read.c - reading: what is queued, what is under way, what came back.
+ *
+ * With a persistent watch a read sets none, and many go into one request: a few requests of up to
+ * BATCH nodes are under way at a time. While they are, what changes meanwhile gathers in the queue:
+ * a single change is read at once, a flood of them in large pieces. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "recipes/cache/cache.h"
+
+enum {
+    MAX_OUT = 1000, /* nodes under way */
+    MAX_BATCHES = 8,
+    BATCH = 128,
+    BATCH_BYTES = 64 * 1024, /* of paths */
+    LARGE_BYTES = 1024, /* data larger than this are compared by their Stat before they are read */
+};
+
+/* One request, about one entry or several. */
+struct ask {
+    struct pawl_cache *c;
+    enum want want;
+    bool watched; /* each sets a one-shot watch */
+    bool counted; /* in n_batches */
+    size_t n;
+    struct entry *entries[];
+};
+
+/* ---- the queue ---- */
+
+void cache_read_want(struct pawl_cache *c, struct entry *e, enum want want)
+{
+    if (c->r.freed || (e->asked & want) != 0) {
+        return;
+    }
+    if (e->wants == 0) {
+        list_push_back(&c->queue, &e->queue);
+    }
+    e->wants |= (uint8_t)want;
+}
+
+void cache_read_cancel(struct pawl_cache *c, struct entry *e)
+{
+    (void)c;
+    e->wants = 0;
+    e->again = e->fetch = false;
+    list_remove(&e->queue);
+}
+
+/* ---- asking ---- */
+
+static struct ask *new_ask(struct pawl_cache *c, enum want want, size_t room)
+{
+    struct ask *a = malloc(sizeof(*a) + room * sizeof(struct entry *));
+
+    if (a != NULL) {
+        *a = (struct ask){.c = c, .want = want, .watched = c->one_shot};
+    }
+    return a;
+}
+
+static void add_to(struct ask *a, struct entry *e)
+{
+    a->entries[a->n++] = e;
+    e->wants &= (uint8_t)~a->want;
+    e->asked |= (uint8_t)a->want;
+    a->c->n_out++;
+}
+
+/* The answer has come, or the question could not be asked. */
+static void take_from(struct ask *a, struct entry *e)
+{
+    e->asked &= (uint8_t)~a->want;
+    a->c->n_out--;
+}
+
+static void answered_node(const struct pawl_reply *reply, void *ask);
+static void answered_stat(const struct pawl_reply *reply, void *ask);
+static void answered_list(const struct pawl_reply *reply, void *ask);
+static void answered_batch(const struct pawl_reply *reply, void *ask);
+
+static bool may_compare(const struct entry *e)
+{
+    return e->verify && !e->fetch && e->node != NULL && e->node->pub.stat.data_length > LARGE_BYTES;
+}
+
+static int send_one(struct ask *a)
+{
+    struct pawl_cache *c = a->c;
+    struct entry *e = a->entries[0];
+    const char *path = cache_tree_path(c, e);
+    struct pawl_watch watch = {cache_watch_changed, c};
+    const struct pawl_watch *w = a->watched ? &watch : NULL;
+
+    if (path == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    switch (a->want) {
+    case WANT_LIST:
+        return pawl_children_async(c->r.client, path, w, answered_list, a);
+    case WANT_EXISTS:
+        return pawl_exists_async(c->r.client, path, w, answered_stat, a);
+    default:
+        break;
+    }
+    return may_compare(e) ? pawl_exists_async(c->r.client, path, w, answered_stat, a)
+                          : pawl_get_async(c->r.client, path, w, answered_node, a);
+}
+
+static int send_many(struct ask *a)
+{
+    struct pawl_multi *m = pawl_multi_new(a->c->r.client);
+    int rc = m == NULL ? PAWL_ERR_NO_MEMORY : 0;
+
+    for (size_t i = 0; i < a->n && rc == 0; i++) {
+        const char *path = cache_tree_path(a->c, a->entries[i]);
+
+        if (path == NULL) {
+            rc = PAWL_ERR_NO_MEMORY;
+        } else {
+            pawl_multi_get(m, path);
+        }
+    }
+    rc = rc != 0 ? rc : pawl_multi_run_async(a->c->r.client, m, answered_batch, a);
+    pawl_multi_free(m);
+    return rc;
+}
+
+/* Not to be had now, for lack of memory or link: later. */
+static void put_back(struct ask *a, int err)
+{
+    struct pawl_cache *c = a->c;
+
+    for (size_t i = 0; i < a->n; i++) {
+        take_from(a, a->entries[i]);
+        cache_read_want(c, a->entries[i], a->want);
+    }
+    if (!cache_is_over(c, err)) {
+        cache_watch_pause(c);
+    }
+}
+
+static void send_ask(struct pawl_cache *c, struct ask *a)
+{
+    int rc = a->n == 1 ? send_one(a) : send_many(a);
+
+    if (rc != 0) {
+        put_back(a, rc);
+        free(a);
+        return;
+    }
+    recipe_ref(&c->r);
+    a->counted = a->want == WANT_READ && !a->watched;
+    c->n_batches += a->counted ? 1 : 0;
+}
+
+static void ask_one(struct pawl_cache *c, struct entry *e, enum want want)
+{
+    struct ask *a = new_ask(c, want, 1);
+
+    if (a == NULL) {
+        cache_watch_pause(c);
+        return;
+    }
+    add_to(a, e);
+    send_ask(c, a);
+}
+
+/* Everything about the entry but a read that can go with others: true if that is left. */
+static bool ask_alone(struct pawl_cache *c, struct entry *e)
+{
+    if ((e->wants & WANT_EXISTS) != 0) {
+        ask_one(c, e, WANT_EXISTS);
+    }
+    if ((e->wants & WANT_LIST) != 0) {
+        ask_one(c, e, WANT_LIST);
+    }
+    if ((e->wants & WANT_READ) != 0 && (c->one_shot || may_compare(e))) {
+        ask_one(c, e, WANT_READ);
+    }
+    return (e->wants & WANT_READ) != 0 && !c->paused && !c->closed; /* else it is queued again */
+}
+
+/* Takes the next out of the queue and sends it, with as many others as may go along. */
+static void ask_next(struct pawl_cache *c)
+{
+    struct ask *a = new_ask(c, WANT_READ, c->batch_limit);
+    size_t bytes = 0;
+
+    if (a == NULL) {
+        cache_watch_pause(c);
+        return;
+    }
+    while (!list_empty(&c->queue) && c->n_out < MAX_OUT && !c->paused && !c->closed &&
+           a->n < c->batch_limit && bytes < BATCH_BYTES) {
+        struct entry *e = container_of(list_pop_front(&c->queue), struct entry, queue);
+
+        if (ask_alone(c, e)) {
+            add_to(a, e);
+            bytes += c->base_len + e->name_len;
+        }
+        if (e->wants != 0 && list_empty(&e->queue)) {
+            list_push_back(&c->queue, &e->queue);
+        }
+    }
+    if (a->n > 0) {
+        send_ask(c, a);
+    } else {
+        free(a);
+    }
+}
+
+static bool can_ask(const struct pawl_cache *c)
+{
+    return !c->r.freed && !c->closed && !c->paused && !c->throttled &&
+           (c->one_shot || c->watch == WATCH_SET) && c->n_out < MAX_OUT &&
+           c->n_batches < MAX_BATCHES;
+}
+
+static void tell_if_idle(struct pawl_cache *c)
+{
+    if (c->r.freed || c->closed || c->paused || c->n_out > 0 || !list_empty(&c->queue) ||
+        (!c->one_shot && c->watch != WATCH_SET)) {
+        return;
+    }
+    if (!c->initialised) {
+        c->initialised = true;
+        c->resyncing = false;
+        cache_tell_cache(c, &c->initialised_tell, PAWL_CACHE_INITIALISED);
+        cache_wake_waiting(c, 0);
+    } else if (c->resyncing) {
+        c->resyncing = false;
+        cache_tell_cache(c, &c->resynced_tell, PAWL_CACHE_RESYNCED);
+    }
+}
+
+/* Room again after there was none: what was left out can come in. */
+static void look_again_if_roomy(struct pawl_cache *c)
+{
+    if (c->incomplete && c->entries.count <= c->o.max_nodes - (c->o.max_nodes + 7) / 8) {
+        c->incomplete = false;
+        cache_watch_resync(c);
+    }
+}
+
+void cache_read_pump(struct pawl_cache *c)
+{
+    look_again_if_roomy(c);
+    while (can_ask(c) && !list_empty(&c->queue)) {
+        ask_next(c);
+    }
+    tell_if_idle(c);
+}
+
+/* ---- answers ---- */
+
+static void not_there(struct pawl_cache *c, struct entry *e)
+{
+    cache_apply_gone(c, e);
+    if (e == c->root && c->one_shot && !e->data_watch) {
+        cache_read_want(c, e, WANT_EXISTS);
+    }
+}
+
+/* True: the answer says something about the node. */
+static bool is_answer(struct pawl_cache *c, struct entry *e, enum want want, int err)
+{
+    if (err == 0 || err == PAWL_ERR_NO_NODE) {
+        return true;
+    }
+    if (cache_is_over(c, err)) {
+        return false;
+    }
+    if (err == PAWL_ERR_NO_MEMORY || err == PAWL_ERR_OPERATION_TIMEOUT ||
+        err == PAWL_ERR_CONNECTION_LOSS || err == PAWL_ERR_SESSION_EXPIRED) {
+        cache_read_want(c, e, want);
+        cache_watch_pause(c);
+    } else {
+        cache_tell_error(c, cache_tree_path(c, e), err); /* no permission, too large */
+    }
+    return false;
+}
+
+static void take_node(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply)
+{
+    bool again = e->again && (e->changed_zxid < 0 || e->changed_zxid > reply->zxid);
+
+    e->fetch = e->again = false;
+    if (reply->err == PAWL_ERR_DATA_INCONSISTENCY && reply->stat.czxid != 0) {
+        cache_tell_error(c, cache_tree_path(c, e),
+                         reply->err); /* not compressed, for a client that is */
+        cache_apply_node(c, e, &reply->stat, NULL);
+    } else if (!is_answer(c, e, WANT_READ, reply->err)) {
+        e->verify = false;
+    } else if (reply->err == 0) {
+        cache_apply_node(c, e, &reply->stat, &reply->data);
+    } else {
+        not_there(c, e);
+    }
+    if (again) {
+        cache_read_want(c, e, WANT_READ);
+    }
+}
+
+static void take_stat(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply)
+{
+    const struct pawl_stat *old = e->node == NULL ? NULL : &e->node->pub.stat;
+
+    if (!is_answer(c, e, WANT_EXISTS, reply->err)) {
+        return;
+    }
+    if (reply->err != 0) {
+        not_there(c, e);
+    } else if (old != NULL && old->czxid == reply->stat.czxid && old->mzxid == reply->stat.mzxid) {
+        cache_apply_node(c, e, &reply->stat, NULL);
+    } else {
+        e->fetch = true;
+        cache_read_want(c, e, e->hidden ? WANT_LIST : WANT_READ);
+    }
+}
+
+static void take_list(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply)
+{
+    if (!is_answer(c, e, WANT_LIST, reply->err)) {
+        return;
+    }
+    if (reply->err == 0) {
+        cache_apply_children(c, e, reply);
+    } else {
+        not_there(c, e);
+    }
+}
+
+typedef void (*take_fn)(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply);
+
+static void take_one(struct ask *a, struct entry *e, const struct pawl_reply *reply, take_fn take)
+{
+    struct pawl_cache *c = a->c;
+
+    take_from(a, e);
+    e->pinned = true;
+    if (a->watched &&
+        (recipe_was_done(reply) || (take == take_stat && reply->err == PAWL_ERR_NO_NODE))) {
+        cache_watch_gained(c, e, a->want);
+    }
+    if (!c->r.freed) {
+        take(c, e, reply);
+        e->pinned = false;
+        cache_tree_settle(c, e);
+    }
+}
+
+static void finish(struct ask *a)
+{
+    struct pawl_cache *c = a->c;
+
+    c->n_batches -= a->counted ? 1 : 0;
+    free(a);
+    if (!c->r.freed) {
+        cache_read_pump(c);
+    }
+    recipe_unref(&c->r);
+}
+
+static void answered_node(const struct pawl_reply *reply, void *ask)
+{
+    struct ask *a = ask;
+
+    take_one(a, a->entries[0], reply, take_node);
+    finish(a);
+}
+
+static void answered_stat(const struct pawl_reply *reply, void *ask)
+{
+    struct ask *a = ask;
+
+    take_one(a, a->entries[0], reply, take_stat);
+    finish(a);
+}
+
+static void answered_list(const struct pawl_reply *reply, void *ask)
+{
+    struct ask *a = ask;
+
+    take_one(a, a->entries[0], reply, take_list);
+    finish(a);
+}
+
+/* A request of several that failed as a whole: they go one by one when it was for being so many. */
+static void batch_failed(struct ask *a, int err)
+{
+    bool too_many = err == PAWL_ERR_UNIMPLEMENTED || err == PAWL_ERR_TOO_LARGE;
+
+    if (too_many) {
+        a->c->batch_limit = err == PAWL_ERR_TOO_LARGE && a->n > 2 ? a->n / 2 : 1;
+        for (size_t i = 0; i < a->n; i++) {
+            take_from(a, a->entries[i]);
+            cache_read_want(a->c, a->entries[i], WANT_READ);
+        }
+    } else {
+        put_back(a, err);
+    }
+}
+
+static void answered_batch(const struct pawl_reply *reply, void *ask)
+{
+    struct ask *a = ask;
+
+    if (reply->err == 0 && reply->n_results != a->n) {
+        batch_failed(a, PAWL_ERR_UNIMPLEMENTED);
+    } else if (reply->err != 0) {
+        batch_failed(a, reply->err);
+    } else {
+        for (size_t i = 0; i < a->n; i++) {
+            take_one(a, a->entries[i], reply->results[i], take_node);
+        }
+    }
+    finish(a);
+}

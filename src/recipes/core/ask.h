@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ask.h - one call of the user that waits for its end: a blocked caller's, or a callback's.
+ *
+ * A recipe puts a struct ask first in a struct of its own, made with ask_new(), and gives it to
+ * ask_block() or ask_post(), which begin a step, start it and wait, or do not wait. The recipe ends
+ * it, once, with ask_end(), in whatever step it comes to that: `done` of the user runs after that.
+ * Each answer to come that uses it holds a reference. */
+#ifndef PAWL_RECIPES_CORE_ASK_H
+#define PAWL_RECIPES_CORE_ASK_H
+
+#include "recipes/core/recipe.h"
+
+struct ask {
+    struct list link; /* for the recipe's use */
+    struct recipe *r; /* a reference */
+    int refs;
+    int err;
+    bool ended;
+    bool is_try;         /* was given no time: ends instead of waiting */
+    bool is_change;      /* what it did is told, also if the recipe has been freed by then */
+    int64_t deadline_ms; /* 0: none */
+    struct timer timer;
+    struct waiter *waiter;
+    struct note note;
+    void (*tell)(struct ask *a);     /* calls the user; not a step */
+    int (*start)(struct ask *a);     /* a step; an error: it has not begun, and is not told */
+    void (*too_late)(struct ask *a); /* a step; NULL: ask_end() with OPERATION_TIMEOUT */
+    void (*drop)(struct ask *a);     /* frees what it holds besides itself; NULL: nothing */
+};
+
+/* `size` bytes, which begin with a struct ask; NULL: no memory. */
+void *ask_new(size_t size, int (*start)(struct ask *a));
+
+/* Both take `a` over (NULL: NO_MEMORY), and `r` may be NULL (BAD_ARGUMENTS). `take` reads the
+ * result, in the step that ended it. */
+int ask_block(struct recipe *r, struct ask *a, int timeout_ms,
+              void (*take)(struct ask *a, void *out), void *out);
+int ask_post(struct recipe *r, struct ask *a, int timeout_ms);
+
+/* For one that a recipe asks of another, inside a step: nobody waits, `tell` is NULL. With an error
+ * it is gone. */
+int ask_inside(struct recipe *r, struct ask *a, int timeout_ms);
+
+void ask_ref(struct ask *a);
+void ask_unref(struct ask *a);
+
+/* The first time counts. */
+void ask_end(struct ask *a, int err);
+void ask_end_all(struct list *asks, int err);
+
+/* Whether a get or exists with a watch has set it: its event will come. An answer for which there
+ * was no memory does not tell; then the watch, if it is there, is taken back, by an event; or, when
+ * there is no memory for that either, stays until it has its own. */
+bool ask_watch_is_set(struct recipe *r, const struct pawl_reply *reply, const char *path,
+                      pawl_event_fn fn, void *arg);
+
+/* As recipe_left_ms(). */
+int ask_left_ms(const struct ask *a);
+
+#endif

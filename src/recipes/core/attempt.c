@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recipes/core/attempt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { AGAIN_MS = 100 }; /* what there was no memory for */
+
+void attempt_ref(struct attempt *a)
+{
+    a->refs++;
+}
+
+void attempt_unref(struct attempt *a)
+{
+    struct recipe *r = a->r;
+
+    if (--a->refs > 0) {
+        return;
+    }
+    free(a->path);
+    free(a->room);
+    free(a->ahead);
+    free(a);
+    recipe_unref(r);
+}
+
+bool attempt_is_ours(const struct attempt *a)
+{
+    return a->session_id != 0 && a->session_id == a->r->e->core->session_id;
+}
+
+bool attempt_keep(struct attempt *a, const struct pawl_reply *reply)
+{
+    size_t size = strlen(reply->path) + 1;
+
+    if (a->room != NULL && size <= a->room_size) {
+        a->path = memcpy(a->room, reply->path, size);
+        a->room = NULL;
+    } else {
+        a->path = recipe_copy(reply->path);
+    }
+    a->name = a->path == NULL ? NULL : strrchr(a->path, '/') + 1;
+    a->token = a->shares ? a->token : reply->stat.czxid;
+    a->session_id = reply->stat.ephemeral_owner;
+    return a->path != NULL;
+}
+
+/* ---- deleting ---- */
+
+static void delete_again(void *attempt)
+{
+    struct attempt *a = attempt;
+
+    observer_remove(&a->end);
+    attempt_delete(a);
+    attempt_unref(a);
+}
+
+/* Then the node goes with the session, and the delete is told why it does not. */
+static void hurry_at_end(enum pawl_state state, void *attempt)
+{
+    struct attempt *a = attempt;
+
+    if (state == PAWL_STATE_CLOSED) {
+        timer_clear(a->r->e, &a->again);
+        delete_again(a);
+    }
+}
+
+/* The node would block the queue as long as our session lives: whatever it takes. */
+static void delete_ended(struct attempt *a, int err)
+{
+    if (err == PAWL_ERR_NO_MEMORY && a->r->e->core->state != PAWL_STATE_CLOSED) {
+        timer_init(&a->again, delete_again, a);
+        timer_set(a->r->e, &a->again, engine_now_ms() + AGAIN_MS);
+        observer_add(a->r->e, &a->end, hurry_at_end, a);
+        attempt_ref(a);
+    } else if (a->released != NULL) {
+        a->released(a->released_arg, err);
+        a->released = NULL;
+    }
+}
+
+static void node_gone(const struct pawl_reply *reply, void *attempt)
+{
+    delete_ended(attempt, reply->err);
+    attempt_unref(attempt);
+}
+
+void attempt_delete(struct attempt *a)
+{
+    int rc = pawl_delete_async(
+        a->r->client, PAWL_DELETE(.path = a->path, .flags = PAWL_IDEMPOTENT | PAWL_GUARANTEED),
+        node_gone, a);
+
+    if (rc == 0) {
+        attempt_ref(a);
+    } else {
+        delete_ended(a, rc);
+    }
+}
+
+static void released_politely(const struct pawl_reply *reply, void *attempt)
+{
+    struct attempt *a = attempt;
+
+    if (reply->err == 0 || reply->err == PAWL_ERR_CLOSING) {
+        node_gone(reply, a);
+    } else {
+        attempt_delete(a);
+        attempt_unref(a);
+    }
+}
+
+/* Who waits for us to die sees a change of our data instead of the deletion: released, not dead. */
+void attempt_delete_with_notice(struct attempt *a)
+{
+    struct pawl_multi *m = pawl_multi_new(a->r->client);
+    int rc = PAWL_ERR_NO_MEMORY;
+
+    if (m != NULL) {
+        pawl_multi_set(m, PAWL_SET(.path = a->path));
+        pawl_multi_delete(m, PAWL_DELETE(.path = a->path));
+        rc = pawl_multi_run_async(a->r->client, m, released_politely, a);
+        pawl_multi_free(m);
+    }
+    if (rc == 0) {
+        attempt_ref(a);
+    } else {
+        attempt_delete(a);
+    }
+}
+
+/* ---- watches ---- */
+
+static void ignore(const struct pawl_reply *reply, void *attempt)
+{
+    (void)reply;
+    attempt_unref(attempt);
+}
+
+void attempt_unwatch(struct attempt *a, const char *path, int kind, pawl_event_fn fn)
+{
+    struct pawl_watch watch = {.fn = fn, .arg = a};
+
+    if (pawl_unwatch_async(a->r->client, path, kind | PAWL_WATCHES_LOCAL, &watch, ignore, a) == 0) {
+        attempt_ref(a);
+    }
+}

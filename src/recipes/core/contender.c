@@ -1,0 +1,671 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recipes/core/contender.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "recipes/core/attempt.h"
+
+enum {
+    AGAIN_MS = 100,        /* what there was no memory for */
+    PROTECTION_BYTES = 64, /* the random id before a name, the number behind it */
+};
+
+static void requeue(struct contender *c);
+static void fail(struct contender *c, int err);
+static void ask_list(struct attempt *a);
+
+static void own_event(const struct pawl_event *event, void *attempt);
+static void ahead_event(const struct pawl_event *event, void *attempt);
+
+static void unwatch_ahead(struct attempt *a)
+{
+    attempt_unwatch(a, a->ahead, a->ahead_is_list ? PAWL_WATCHES_CHILDREN : PAWL_WATCHES_DATA,
+                    ahead_event);
+}
+
+/* The contender and its attempt part. What is on its way finds no owner and cleans up. */
+static struct attempt *let_go(struct contender *c)
+{
+    struct attempt *a = c->attempt;
+
+    timer_clear(c->r->e, &c->delay);
+    timer_clear(c->r->e, &c->own);
+    place_drop(&a->place);
+    c->attempt = NULL;
+    a->owner = NULL;
+    if (a->watching) {
+        unwatch_ahead(a);
+    }
+    return a;
+}
+
+static void give_up(struct contender *c)
+{
+    struct attempt *a;
+
+    if (c->attempt == NULL) {
+        return;
+    }
+    a = let_go(c);
+    if (a->path != NULL) {
+        attempt_delete(a);
+    }
+    attempt_unref(a);
+}
+
+/* ---- our own node ---- */
+
+static const char revoke_text[] = "__REVOKE__";
+
+static void watch_own_later(struct attempt *a)
+{
+    if (a->owner != NULL && a->owner->state == CONTENDER_HELD) {
+        timer_set(a->r->e, &a->owner->own, engine_now_ms() + AGAIN_MS);
+    }
+}
+
+/* An answer for which there was no memory may have set its watch nevertheless. */
+static bool set_watch(const struct pawl_reply *reply)
+{
+    return reply->err == 0 || reply->outcome == PAWL_OUTCOME_DONE;
+}
+
+static void own_read(const struct pawl_reply *reply, void *attempt)
+{
+    struct attempt *a = attempt;
+    struct contender *c = a->owner;
+
+    if (set_watch(reply)) {
+        a->watching_own = true;
+        attempt_ref(a);
+        if (c != NULL && c->revoked != NULL && reply->data.len == sizeof(revoke_text) - 1 &&
+            memcmp(reply->data.data, revoke_text, reply->data.len) == 0) {
+            c->revoked(c);
+        }
+    } else if (reply->err == PAWL_ERR_NO_NODE && c != NULL && c->state == CONTENDER_HELD) {
+        grant_lose(&c->grant);
+    } else if (reply->err == PAWL_ERR_NO_MEMORY) {
+        watch_own_later(a);
+    }
+    if (c == NULL && a->watching_own) {
+        attempt_unwatch(a, a->path, PAWL_WATCHES_DATA, own_event);
+    }
+    attempt_unref(a);
+}
+
+static void watch_own(struct attempt *a)
+{
+    struct pawl_watch watch = {.fn = own_event, .arg = a};
+
+    if (pawl_get_async(a->r->client, a->path, &watch, own_read, a) == 0) {
+        attempt_ref(a);
+    } else {
+        watch_own_later(a);
+    }
+}
+
+static void own_event(const struct pawl_event *event, void *attempt)
+{
+    struct attempt *a = attempt;
+    struct contender *c = a->owner;
+
+    a->watching_own = false;
+    if (c != NULL && event->type == PAWL_EVENT_DATA_CHANGED) {
+        watch_own(a);
+    } else if (c != NULL && event->type == PAWL_EVENT_DELETED) {
+        if (c->state == CONTENDER_HELD) {
+            grant_lose(&c->grant);
+        } else {
+            requeue(c);
+        }
+    }
+    attempt_unref(a);
+}
+
+static void held_long(void *contender)
+{
+    struct contender *c = contender;
+
+    if (c->state == CONTENDER_HELD && !c->attempt->watching_own) {
+        watch_own(c->attempt);
+    }
+}
+
+/* ---- the one ahead ---- */
+
+static void ahead_event(const struct pawl_event *event, void *attempt)
+{
+    struct attempt *a = attempt;
+
+    a->watching = false;
+    if (a->owner != NULL && a->owner->state == CONTENDER_WAITING && !a->listing &&
+        event->type != PAWL_EVENT_SESSION) {
+        a->died = event->type == PAWL_EVENT_DELETED;
+        ask_list(a);
+    }
+    attempt_unref(a);
+}
+
+static void ahead_read(const struct pawl_reply *reply, void *attempt)
+{
+    struct attempt *a = attempt;
+    struct contender *c = a->owner;
+
+    if (set_watch(reply)) {
+        a->watching = true;
+        attempt_ref(a);
+    }
+    if (c == NULL) {
+        if (a->watching) {
+            unwatch_ahead(a);
+        }
+    } else if (reply->err == PAWL_ERR_NO_NODE) {
+        a->died = true; /* nobody saw how it went: the delay is on the safe side */
+        ask_list(a);
+    } else if (reply->err != 0) {
+        fail(c, reply->err);
+    }
+    attempt_unref(a);
+}
+
+/* With get and not with exists: that would leave a watch behind when the node is gone already. */
+static void watch_ahead(struct contender *c, const char *name)
+{
+    struct attempt *a = c->attempt;
+    struct pawl_watch watch = {.fn = ahead_event, .arg = a};
+    int rc;
+
+    c->state = CONTENDER_WAITING;
+    free(a->ahead);
+    a->ahead = recipe_join(c->o.base, name);
+    rc = a->ahead == NULL ? PAWL_ERR_NO_MEMORY
+                          : pawl_get_async(c->r->client, a->ahead, &watch, ahead_read, a);
+    if (rc != 0) {
+        fail(c, rc);
+    } else {
+        attempt_ref(a);
+    }
+}
+
+/* The listing that shows that it is not our turn is the one that sets the watch. */
+static void watch_list(struct contender *c)
+{
+    struct attempt *a = c->attempt;
+
+    c->state = CONTENDER_WAITING;
+    if (!a->watching) {
+        ask_list(a);
+    }
+}
+
+/* ---- whose turn it is ---- */
+
+static void claim(struct contender *c)
+{
+    struct attempt *a = c->attempt;
+    char *path = recipe_copy(a->path);
+
+    if (path == NULL) {
+        fail(c, PAWL_ERR_NO_MEMORY);
+        return;
+    }
+    c->state = CONTENDER_HELD;
+    if (a->watching) {
+        unwatch_ahead(a);
+    }
+    observer_remove(&c->observer);
+    grant_give(&c->grant, path, a->token, a->session_id);
+    if (!c->o.revocable) {
+        timer_set(c->r->e, &c->own, engine_now_ms() + c->o.watch_own_after_ms);
+    }
+    c->settled(c, 0);
+}
+
+static void our_turn(struct contender *c)
+{
+    struct attempt *a = c->attempt;
+
+    if (c->o.delay_ms > 0 && a->died && !a->waited) {
+        a->waited = true;
+        c->state = CONTENDER_DELAYED;
+        timer_set(c->r->e, &c->delay, engine_now_ms() + c->o.delay_ms);
+        return;
+    }
+    claim(c);
+}
+
+static void delay_over(void *contender)
+{
+    struct contender *c = contender;
+
+    if (c->state == CONTENDER_DELAYED) {
+        ask_list(c->attempt);
+    }
+}
+
+static void decide_sorted(struct contender *c, const struct pawl_strings *names)
+{
+    const char **copy = malloc(2 * names->n * sizeof(*copy));
+    struct pawl_strings sorted = {.items = copy, .n = names->n};
+    size_t own = 0, watch = 0;
+
+    if (copy == NULL) {
+        fail(c, PAWL_ERR_NO_MEMORY);
+        return;
+    }
+    memcpy(copy, names->items, names->n * sizeof(*copy));
+    contender_sort(c, copy, copy + names->n, names->n);
+    contender_find(&sorted, c->attempt->name, &own);
+    if (contender_may_hold(c, &sorted, own, &watch)) {
+        our_turn(c);
+    } else if (c->is_try) {
+        fail(c, PAWL_ERR_OPERATION_TIMEOUT);
+    } else if (c->o.watch_list) {
+        watch_list(c);
+    } else {
+        watch_ahead(c, sorted.items[watch < sorted.n ? watch : 0]);
+    }
+    free(copy);
+}
+
+/* From 3.6 on a server stops counting at 2147483647: all later nodes of the folder get the same
+ * number, and have no order. The first to have it sees no other, and keeps its place; the others
+ * must not have any. It is over when the folder was empty and has been made again. */
+static bool has_no_place(const struct contender *c, const struct pawl_strings *names, size_t own)
+{
+    struct attempt *a = c->attempt;
+
+    if (!a->placed && !a->shares && contender_number_is_shared(c, names, own)) {
+        return true;
+    }
+    a->placed = true;
+    return false;
+}
+
+static void decide(struct contender *c, const struct pawl_strings *names)
+{
+    size_t own, watch = 0;
+
+    if (!contender_find(names, c->attempt->name, &own) || !attempt_is_ours(c->attempt) ||
+        (c->attempt->shares && !c->o.rule->place_is_ours(c, names))) {
+        requeue(c);
+    } else if (c->r->e->core->state == PAWL_STATE_READ_ONLY) {
+        c->state =
+            CONTENDER_QUEUEING; /* it may be behind: asked again when the link is a real one */
+    } else if (has_no_place(c, names, own)) {
+        fail(c, PAWL_ERR_NODE_EXISTS);
+    } else if (c->o.rule != NULL || c->o.permits > 1) {
+        decide_sorted(c, names);
+    } else if (contender_is_first(c, names, own, &watch)) {
+        our_turn(c);
+    } else if (c->is_try) {
+        fail(c, PAWL_ERR_OPERATION_TIMEOUT);
+    } else {
+        watch_ahead(c, names->items[watch]);
+    }
+}
+
+static void listed(const struct pawl_reply *reply, void *attempt)
+{
+    struct attempt *a = attempt;
+    struct contender *c = a->owner;
+
+    a->listing = false;
+    if (a->watch_asked && set_watch(reply)) {
+        a->watching = true;
+        attempt_ref(a);
+    }
+    a->watch_asked = false;
+    if (c == NULL && a->watching) {
+        unwatch_ahead(a);
+    }
+    if (c == NULL || a->path == NULL || c->state == CONTENDER_HELD) {
+        /* given up; or the create is not through: its answer asks again */
+    } else if (reply->err == 0) {
+        decide(c, &reply->children);
+    } else if (reply->err == PAWL_ERR_NO_NODE) {
+        requeue(c);
+    } else {
+        fail(c, reply->err);
+    }
+    attempt_unref(a);
+}
+
+static void ask_list(struct attempt *a)
+{
+    struct contender *c = a->owner;
+    struct pawl_watch watch = {.fn = ahead_event, .arg = a};
+    bool watched = c->o.watch_list && c->state == CONTENDER_WAITING && !a->watching;
+    int rc = 0;
+
+    if (watched && a->ahead == NULL) {
+        a->ahead = recipe_copy(c->o.base);
+        a->ahead_is_list = true;
+        rc = a->ahead == NULL ? PAWL_ERR_NO_MEMORY : 0;
+    }
+    rc = rc != 0 ? rc
+                 : pawl_children_async(c->r->client, c->o.base, watched ? &watch : NULL, listed, a);
+    if (rc != 0) {
+        fail(c, rc);
+        return;
+    }
+    a->listing = true;
+    a->watch_asked = watched;
+    attempt_ref(a);
+}
+
+/* ---- queueing ---- */
+
+/* A create that was repeated in a later session than it was meant for: what it relied on has gone
+ * with the session. */
+static bool is_stale(const struct contender *c, const struct attempt *a)
+{
+    return (a->shares || c->o.once) && a->session_id != a->wanted_session;
+}
+
+/* A node that shares another's place is nothing without the other one. */
+static void keep_place(struct attempt *a)
+{
+    const struct contender *c = a->owner;
+
+    if (!a->shares) {
+        a->place = (struct place){.view = c->r->client,
+                                  .folder = c->o.base,
+                                  .marker = c->o.marker,
+                                  .path = a->path,
+                                  .token = a->token};
+        place_keep(c->r->e, &a->place);
+    }
+}
+
+static void created(const struct pawl_reply *reply, void *attempt)
+{
+    struct attempt *a = attempt;
+    struct contender *c = a->owner;
+
+    if (reply->err != 0) {
+        if (reply->path != NULL) {
+            attempt_keep(a, reply); /* it was made, but there is no memory to say more of it */
+        }
+        if (c != NULL) {
+            fail(c, reply->err);
+        } else if (a->path != NULL) {
+            attempt_delete(a);
+        }
+    } else if (!attempt_keep(a, reply)) {
+        pawl_delete_async(a->r->client, PAWL_DELETE(.path = reply->path, .flags = PAWL_GUARANTEED),
+                          NULL, NULL);
+        if (c != NULL) {
+            fail(c, PAWL_ERR_NO_MEMORY);
+        }
+    } else if (c == NULL) {
+        attempt_delete(a);
+    } else if (!attempt_is_ours(a) || is_stale(c, a)) {
+        requeue(c);
+    } else {
+        keep_place(a);
+        if (c->o.revocable) {
+            watch_own(a);
+        }
+        if (!a->listing) {
+            ask_list(a); /* the one sent with the create was answered too early */
+        }
+    }
+    attempt_unref(a);
+}
+
+/* The session has brought a node of ours along: we go on with it, whether it held or waited.
+ * NOTHING: it has not. */
+static int inherit(struct contender *c)
+{
+    struct attempt *a = calloc(1, sizeof(*a));
+    int64_t token;
+    char *path;
+    int rc;
+
+    if (a == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    if (!place_inherit(c->r->client, c->o.base, c->o.marker, &path, &token)) {
+        free(a);
+        return PAWL_ERR_NOTHING;
+    }
+    *a = (struct attempt){.r = c->r,
+                          .owner = c,
+                          .refs = 1,
+                          .path = path,
+                          .name = strrchr(path, '/') + 1,
+                          .token = token,
+                          .session_id = c->r->e->core->session_id,
+                          .placed = true};
+    rc = pawl_children_async(c->r->client, c->o.base, NULL, listed, a);
+    if (rc != 0) {
+        free(path);
+        free(a);
+        return rc;
+    }
+    recipe_ref(c->r);
+    attempt_ref(a);
+    a->listing = true;
+    c->attempt = a;
+    c->state = CONTENDER_QUEUEING;
+    keep_place(a);
+    if (c->o.revocable) {
+        watch_own(a);
+    }
+    return 0;
+}
+
+static int queue(struct contender *c)
+{
+    bool may_share = c->o.rule != NULL && c->o.rule->place != NULL;
+    int64_t token = 0;
+    const char *place = may_share ? c->o.rule->place(c, &token) : NULL;
+    struct attempt *a = calloc(1, sizeof(*a));
+    char *path = contender_own_path(c, place);
+    size_t room_size = path == NULL ? 0 : strlen(path) + PROTECTION_BYTES;
+    char *room = malloc(room_size + 1);
+    int rc = PAWL_ERR_NO_MEMORY;
+
+    if (a != NULL && path != NULL && room != NULL) {
+        *a = (struct attempt){.r = c->r,
+                              .owner = c,
+                              .refs = 2,
+                              .room = room,
+                              .room_size = room_size,
+                              .wanted_session = c->r->e->core->session_id,
+                              .shares = place != NULL,
+                              .token = token};
+        rc = pawl_create_async(
+            c->r->client,
+            PAWL_CREATE(.path = path, .data = c->o.data,
+                        .mode = place != NULL ? PAWL_EPHEMERAL : PAWL_EPHEMERAL_SEQUENTIAL,
+                        .flags = PAWL_PROTECTED | PAWL_CONTAINER_PARENTS),
+            created, a);
+    }
+    free(path);
+    if (rc != 0) {
+        free(room);
+        free(a);
+        return rc;
+    }
+    recipe_ref(c->r);
+    c->attempt = a;
+    c->state = CONTENDER_QUEUEING;
+    if (pawl_children_async(c->r->client, c->o.base, NULL, listed, a) == 0) {
+        a->listing = true;
+        attempt_ref(a);
+    }
+    return 0;
+}
+
+static void queue_anew(struct contender *c)
+{
+    int rc;
+
+    give_up(c);
+    rc = queue(c);
+    if (rc != 0) {
+        fail(c, rc);
+    }
+}
+
+/* The session is new or our node was taken away: a new place, at the end. */
+static void requeue(struct contender *c)
+{
+    if (c->o.once) {
+        fail(c, PAWL_ERR_LOST);
+    } else {
+        queue_anew(c);
+    }
+}
+
+static void to_idle(struct contender *c)
+{
+    if (c->state != CONTENDER_IDLE && c->state != CONTENDER_HELD) {
+        observer_remove(&c->observer);
+    }
+    c->state = CONTENDER_IDLE;
+}
+
+static void fail(struct contender *c, int err)
+{
+    give_up(c);
+    to_idle(c);
+    c->settled(c, err);
+}
+
+/* While we queue; as a holder the grant looks after itself. */
+static void state_changed(enum pawl_state state, void *contender)
+{
+    struct contender *c = contender;
+    bool one_session = c->r->e->core->options.one_session;
+
+    if (state == PAWL_STATE_CLOSED) {
+        fail(c, PAWL_ERR_CLOSING); /* who waits has no call under way that would tell him */
+    } else if (state == PAWL_STATE_LOST && one_session) {
+        fail(c, PAWL_ERR_SESSION_EXPIRED);
+    } else if (state == PAWL_STATE_LOST && c->attempt != NULL && c->attempt->path != NULL) {
+        requeue(c); /* a create that is on its way finds its own way into the new session */
+    } else if ((state == PAWL_STATE_RECONNECTED || state == PAWL_STATE_CONNECTED) &&
+               c->state == CONTENDER_QUEUEING && c->attempt->path != NULL && !c->attempt->listing) {
+        ask_list(c->attempt);
+    }
+}
+
+/* ---- a try ---- */
+
+static void probed(const struct pawl_reply *reply, void *attempt)
+{
+    struct attempt *a = attempt;
+    struct contender *c = a->owner;
+    bool is_free;
+
+    if (c == NULL) {
+        attempt_unref(a);
+        return;
+    }
+    if (reply->err != 0 && reply->err != PAWL_ERR_NO_NODE) {
+        fail(c, reply->err);
+    } else {
+        is_free = c->o.rule != NULL ? c->o.rule->is_free(c, &reply->children)
+                                    : reply->children.n < (size_t)c->o.permits;
+        if (is_free) {
+            queue_anew(c);
+        } else {
+            fail(c, PAWL_ERR_OPERATION_TIMEOUT);
+        }
+    }
+    attempt_unref(a);
+}
+
+/* Looks first: on a lock that is held a try costs one read and nobody a write. */
+static int probe(struct contender *c)
+{
+    struct attempt *a = calloc(1, sizeof(*a));
+    int rc;
+
+    if (a == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    *a = (struct attempt){.r = c->r, .owner = c, .refs = 2};
+    rc = pawl_children_async(c->r->client, c->o.base, NULL, probed, a);
+    if (rc != 0) {
+        free(a);
+        return rc;
+    }
+    recipe_ref(c->r);
+    c->attempt = a;
+    c->state = CONTENDER_PROBING;
+    return 0;
+}
+
+/* ---- from outside ---- */
+
+void contender_init(struct contender *c, struct recipe *r, const struct contender_options *o)
+{
+    *c = (struct contender){.r = r, .o = *o};
+    list_init(&c->observer.link);
+    timer_init(&c->delay, delay_over, c);
+    timer_init(&c->own, held_long, c);
+    grant_init(&c->grant, r, PAWL_DOUBT_STOP, NULL, NULL);
+}
+
+void contender_fini(struct contender *c)
+{
+    ASSERT(c->state == CONTENDER_IDLE && c->attempt == NULL);
+    grant_fini(&c->grant);
+}
+
+int contender_start(struct contender *c, bool is_try)
+{
+    bool look_first = is_try && (c->o.rule == NULL || c->o.rule->is_free != NULL);
+    int rc;
+
+    ASSERT(c->state == CONTENDER_IDLE);
+    c->is_try = is_try;
+    rc = list_empty(&c->r->e->inherited) ? PAWL_ERR_NOTHING : inherit(c);
+    if (rc == PAWL_ERR_NOTHING) {
+        rc = look_first ? probe(c) : queue(c);
+    }
+    if (rc == 0) {
+        observer_add(c->r->e, &c->observer, state_changed, c);
+    }
+    return rc;
+}
+
+void contender_stop(struct contender *c)
+{
+    if (c->state == CONTENDER_HELD) {
+        grant_take_back(&c->grant);
+    }
+    give_up(c);
+    to_idle(c);
+}
+
+void contender_release(struct contender *c, void (*done)(void *arg, int err), void *arg)
+{
+    struct attempt *a;
+
+    ASSERT(c->state == CONTENDER_HELD);
+    grant_take_back(&c->grant);
+    a = let_go(c);
+    c->state = CONTENDER_IDLE;
+    a->released = done;
+    a->released_arg = arg;
+    if (c->o.delay_ms > 0) {
+        attempt_delete_with_notice(a);
+    } else {
+        attempt_delete(a);
+    }
+    attempt_unref(a);
+}
+
+void contender_poke(struct contender *c)
+{
+    if (c->state == CONTENDER_WAITING && !c->attempt->listing) {
+        ask_list(c->attempt);
+    }
+}

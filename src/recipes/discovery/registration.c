@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* registration.c - one registration.
+ *
+ * It has what is wanted (registered or not, with which data) and what is known of its node. One
+ * request at a time brings the second closer to the first: drive(). Whatever happens meanwhile,
+ * a new session, an update, the user's unregister, only changes the facts that drive() looks at.
+ *
+ * The node is watched. When somebody deletes it, it is made again; when he has put another in its
+ * place, a process with the same id, that one stays until it goes: two would fight for ever. */
+#include "recipes/discovery/registration.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "recipes/core/ask.h"
+#include "recipes/core/link_trouble.h"
+#include "recipes/queue/queue_names.h"
+
+enum { PAUSE_MS = 1000 };
+
+static void drive(struct registration *g);
+
+static void unwatch(struct registration *g);
+
+/* The event of its watch is still to come: it goes then. */
+void registration_free(struct registration *g)
+{
+    ASSERT(!g->busy && list_empty(&g->asks));
+    timer_clear(g->d->r.e, &g->again);
+    list_remove(&g->link);
+    if (g->watched != NULL) {
+        g->gone = true;
+        unwatch(g);
+        return;
+    }
+    pawl_instance_free(g->instance == NULL ? NULL : &g->instance->i);
+    queue_entries_free(g->candidates, g->n_candidates);
+    strbuf_fini(&g->data);
+    free(g->path);
+    free(g->made);
+    free(g);
+}
+
+static bool is_ephemeral(const struct registration *g)
+{
+    enum pawl_service_type type = g->instance->i.type;
+
+    return type == PAWL_SERVICE_DYNAMIC || type == PAWL_SERVICE_DYNAMIC_SEQUENTIAL;
+}
+
+static const char *node_path(const struct registration *g)
+{
+    return g->made != NULL ? g->made : g->path;
+}
+
+/* ---- requests ---- */
+
+static void stop(struct registration *g, int err)
+{
+    ask_end_all(&g->asks, err);
+    registration_free(g);
+}
+
+/* One that never stood goes; one that did is tried again. */
+static void failed(struct registration *g, int err)
+{
+    if (err == PAWL_ERR_CLOSING || !g->wanted) {
+        stop(g, err);
+        return;
+    }
+    log_warn("service %s: %s", node_path(g), pawl_strerror(err));
+    ask_end_all(&g->asks, err);
+    if (g->confirmed) {
+        timer_set(g->d->r.e, &g->again, engine_now_ms() + PAUSE_MS);
+    } else {
+        g->wanted = false;
+        drive(g);
+    }
+}
+
+static void sent(struct registration *g, int rc)
+{
+    if (rc == 0) {
+        g->busy = true;
+        recipe_ref(&g->d->r);
+    } else {
+        failed(g, rc);
+    }
+}
+
+static void made_it(struct registration *g, const struct pawl_reply *reply)
+{
+    bool numbered = g->instance->i.type == PAWL_SERVICE_DYNAMIC_SEQUENTIAL;
+
+    g->made = reply->path == NULL ? NULL : recipe_copy(reply->path);
+    g->searching = numbered && g->made == NULL; /* there was no memory for its name */
+    g->there = reply->err == 0 && !g->searching &&
+               (!is_ephemeral(g) || reply->stat.ephemeral_owner == g->d->r.e->core->session_id);
+    g->look = !g->there && !g->searching;
+    g->written = g->sent;
+}
+
+static void created(const struct pawl_reply *reply, void *registration)
+{
+    struct registration *g = registration;
+    struct recipe *r = &g->d->r;
+    int err = reply->err;
+
+    g->busy = false;
+    if (recipe_was_done(reply)) {
+        err = 0;
+        made_it(g, reply);
+    } else if (is_link_trouble(err) && g->instance->i.type == PAWL_SERVICE_DYNAMIC_SEQUENTIAL) {
+        g->searching = true;
+    } else if (err == PAWL_ERR_NODE_EXISTS || is_link_trouble(err)) {
+        g->look = true;
+    }
+    if (err == 0 || err == PAWL_ERR_NODE_EXISTS || err == PAWL_ERR_NO_NODE ||
+        is_link_trouble(err)) {
+        drive(g);
+    } else {
+        failed(g, err);
+    }
+    recipe_unref(r);
+}
+
+static enum pawl_mode mode_of(const struct registration *g)
+{
+    static const enum pawl_mode modes[] = {
+        [PAWL_SERVICE_DYNAMIC] = PAWL_EPHEMERAL,
+        [PAWL_SERVICE_STATIC] = PAWL_PERSISTENT,
+        [PAWL_SERVICE_PERMANENT] = PAWL_PERSISTENT,
+        [PAWL_SERVICE_DYNAMIC_SEQUENTIAL] = PAWL_EPHEMERAL_SEQUENTIAL,
+    };
+
+    return modes[g->instance->i.type];
+}
+
+static void send_create(struct registration *g)
+{
+    free(g->made);
+    g->made = NULL;
+    g->sent = g->revision;
+    sent(g, pawl_create_async(g->d->r.client,
+                              PAWL_CREATE(.path = g->path, .mode = mode_of(g),
+                                          .data = {g->data.data, g->data.len},
+                                          .flags = PAWL_CONTAINER_PARENTS),
+                              created, g));
+}
+
+static bool same_data(const struct registration *g, struct pawl_bytes data)
+{
+    return data.len == g->data.len && memcmp(data.data, g->data.data, data.len) == 0;
+}
+
+static void found(struct registration *g, const struct pawl_reply *reply)
+{
+    int64_t owner = reply->stat.ephemeral_owner;
+    bool same = same_data(g, reply->data);
+
+    g->there = owner == (is_ephemeral(g) ? g->d->r.e->core->session_id : 0);
+    g->foreign = !g->there && !g->yields;
+    g->displaced = !g->there && g->yields;
+    g->written = same ? g->revision : 0;
+}
+
+/* ---- watching it ---- */
+
+static void watch_event(const struct pawl_event *event, void *registration)
+{
+    struct registration *g = registration;
+    struct recipe *r = &g->d->r;
+
+    free(g->watched);
+    g->watched = NULL;
+    if (g->gone) {
+        registration_free(g);
+    } else if (event->type != PAWL_EVENT_SESSION) { /* else the next link is waited for */
+        if (event->type == PAWL_EVENT_DELETED) {
+            g->yields = g->yields || g->there;
+            g->there = g->displaced = false;
+        }
+        drive(g);
+    }
+    recipe_unref(r);
+}
+
+static void unwatch(struct registration *g)
+{
+    struct pawl_watch watch = {watch_event, g};
+
+    (void)pawl_unwatch_async(g->d->r.client, g->watched, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL,
+                             &watch, NULL, NULL);
+}
+
+/* Not there any more, and we were not told: it went before the watch was set. */
+static void watch_set(const struct pawl_reply *reply, void *registration)
+{
+    struct registration *g = registration;
+    struct recipe *r = &g->d->r;
+
+    g->busy = false;
+    if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
+        g->watched = g->watching;
+        recipe_ref(r);
+        if (reply->err == PAWL_ERR_NO_NODE) {
+            g->yields = g->yields || g->there;
+            g->there = g->displaced = false;
+        }
+        drive(g);
+    } else {
+        free(g->watching);
+        failed(g, reply->err);
+    }
+    recipe_unref(r);
+}
+
+static void send_watch(struct registration *g)
+{
+    struct pawl_watch watch = {watch_event, g};
+    int rc = PAWL_ERR_NO_MEMORY;
+
+    g->watching = recipe_copy(node_path(g));
+    if (g->watching != NULL) {
+        rc = pawl_exists_async(g->d->r.client, g->watching, &watch, watch_set, g);
+    }
+    if (rc != 0) {
+        free(g->watching);
+    }
+    sent(g, rc);
+}
+
+/* ---- looking ---- */
+
+static void looked(const struct pawl_reply *reply, void *registration)
+{
+    struct registration *g = registration;
+    struct recipe *r = &g->d->r;
+
+    g->busy = false;
+    g->look = false;
+    if (reply->err == 0) {
+        found(g, reply);
+    }
+    if (reply->err == 0 || reply->err == PAWL_ERR_NO_NODE) {
+        drive(g);
+    } else {
+        g->look = true;
+        failed(g, reply->err);
+    }
+    recipe_unref(r);
+}
+
+/* ---- looking for a node whose number we do not know ---- */
+
+static void stop_search(struct registration *g)
+{
+    queue_entries_free(g->candidates, g->n_candidates);
+    g->candidates = NULL;
+    g->n_candidates = g->n_left = 0;
+    g->searching = g->listed = false;
+}
+
+static void candidate_read(const struct pawl_reply *reply, void *registration)
+{
+    struct registration *g = registration;
+    struct recipe *r = &g->d->r;
+
+    g->busy = false;
+    if (reply->err == 0 && reply->stat.ephemeral_owner == r->e->core->session_id &&
+        same_data(g, reply->data)) {
+        g->there = true;
+        g->written = g->revision;
+        stop_search(g);
+    }
+    if (reply->err == 0 || reply->err == PAWL_ERR_NO_NODE) {
+        drive(g);
+    } else {
+        failed(g, reply->err);
+    }
+    recipe_unref(r);
+}
+
+static void candidates_listed(const struct pawl_reply *reply, void *registration)
+{
+    struct registration *g = registration;
+    struct recipe *r = &g->d->r;
+    int rc = reply->err;
+
+    g->busy = false;
+    if (rc == 0) {
+        rc = queue_entries_new(g->instance->i.id, PAWL_QUEUE_PLAIN, &reply->children,
+                               &g->candidates, &g->n_candidates);
+        g->n_left = g->n_candidates;
+    }
+    if (rc == 0 || rc == PAWL_ERR_NO_NODE) {
+        g->listed = true;
+        drive(g);
+    } else {
+        failed(g, rc);
+    }
+    recipe_unref(r);
+}
+
+/* The last ones first. */
+static void read_candidate(struct registration *g)
+{
+    const char *id = g->instance->i.id, *name = NULL;
+    char *folder = recipe_copy(g->path);
+
+    while (g->n_left > 0 && name == NULL) {
+        name = g->candidates[--g->n_left].name;
+        name = queue_name_stem(id, name) == strlen(id) ? name : NULL;
+    }
+    free(g->made);
+    g->made = NULL;
+    if (name == NULL) {
+        free(folder);
+        stop_search(g);
+        drive(g);
+        return;
+    }
+    if (folder != NULL) {
+        *strrchr(folder, '/') = '\0';
+        g->made = recipe_join(folder, name);
+        free(folder);
+    }
+    sent(g, g->made == NULL ? PAWL_ERR_NO_MEMORY
+                            : pawl_get_async(g->d->r.client, g->made, NULL, candidate_read, g));
+}
+
+static void search(struct registration *g)
+{
+    char *folder;
+
+    if (g->listed) {
+        read_candidate(g);
+        return;
+    }
+    folder = recipe_copy(g->path);
+    if (folder != NULL) {
+        *strrchr(folder, '/') = '\0';
+    }
+    sent(g, folder == NULL
+                ? PAWL_ERR_NO_MEMORY
+                : pawl_children_async(g->d->r.client, folder, NULL, candidates_listed, g));
+    free(folder);
+}
+
+/* ---- changing it ---- */
+
+static void deleted(const struct pawl_reply *reply, void *registration)
+{
+    struct registration *g = registration;
+    struct recipe *r = &g->d->r;
+
+    g->busy = false;
+    if (recipe_was_done(reply)) {
+        g->there = g->foreign = g->look = false;
+        drive(g);
+    } else {
+        failed(g, reply->err);
+    }
+    recipe_unref(r);
+}
+
+static void written(const struct pawl_reply *reply, void *registration)
+{
+    struct registration *g = registration;
+    struct recipe *r = &g->d->r;
+
+    g->busy = false;
+    if (recipe_was_done(reply)) {
+        g->written = g->sent;
+    } else if (reply->err == PAWL_ERR_NO_NODE) {
+        g->there = false;
+    }
+    if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
+        drive(g);
+    } else {
+        failed(g, reply->err);
+    }
+    recipe_unref(r);
+}
+
+static void send_delete(struct registration *g)
+{
+    sent(g, pawl_delete_async(g->d->r.client,
+                              PAWL_DELETE(.path = node_path(g), .flags = PAWL_IDEMPOTENT), deleted,
+                              g));
+}
+
+static void replaced(const struct pawl_reply *reply, void *registration)
+{
+    struct registration *g = registration;
+    struct recipe *r = &g->d->r;
+
+    g->busy = g->foreign = false;
+    if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE || is_link_trouble(reply->err)) {
+        g->look = true;
+        drive(g);
+    } else {
+        failed(g, reply->err);
+    }
+    recipe_unref(r);
+}
+
+/* Somebody else's goes and ours comes in one piece: he sees it gone, and ours there. */
+static void replace(struct registration *g)
+{
+    struct pawl_multi *m = pawl_multi_new(g->d->r.client);
+    int rc = PAWL_ERR_NO_MEMORY;
+
+    if (m != NULL) {
+        pawl_multi_delete(m, PAWL_DELETE(.path = g->path));
+        pawl_multi_create(m, PAWL_CREATE(.path = g->path, .mode = mode_of(g),
+                                         .data = {g->data.data, g->data.len}));
+        rc = pawl_multi_run_async(g->d->r.client, m, replaced, g);
+    }
+    pawl_multi_free(m);
+    sent(g, rc);
+}
+
+static void send_set(struct registration *g)
+{
+    g->sent = g->revision;
+    sent(g, pawl_set_async(g->d->r.client,
+                           PAWL_SET(.path = node_path(g), .data = {g->data.data, g->data.len},
+                                    .flags = PAWL_IDEMPOTENT),
+                           written, g));
+}
+
+static void stands(struct registration *g)
+{
+    if (g->there) {
+        g->confirmed = true;
+        g->yields = false;
+        ask_end_all(&g->asks, 0);
+    }
+    if (g->watched == NULL) {
+        send_watch(g);
+    } else if (strcmp(g->watched, node_path(g)) != 0) {
+        unwatch(g); /* its event brings us back here */
+    }
+}
+
+static void drive(struct registration *g)
+{
+    if (g->busy) {
+        return;
+    }
+    if (g->searching) {
+        search(g);
+    } else if (!g->wanted) {
+        if (g->there || g->look) {
+            send_delete(g);
+        } else {
+            stop(g, 0);
+        }
+    } else if (g->foreign && g->made != NULL && strcmp(g->made, g->path) != 0) {
+        send_delete(g); /* numbered, of an older session: ours will have another name */
+    } else if (g->foreign) {
+        replace(g);
+    } else if (!g->there && g->look) {
+        sent(g, pawl_get_async(g->d->r.client, node_path(g), NULL, looked, g));
+    } else if (!g->there && !g->displaced) {
+        send_create(g);
+    } else if (g->there && g->written != g->revision) {
+        send_set(g);
+    } else {
+        stands(g);
+    }
+}
+
+static void try_again(void *registration)
+{
+    drive(registration);
+}
+
+/* ---- what is wanted ---- */
+
+struct registration *registration_new(struct pawl_discovery *d, const char *path)
+{
+    struct registration *g = calloc(1, sizeof(*g));
+
+    if (g == NULL) {
+        return NULL;
+    }
+    g->d = d;
+    g->path = recipe_copy(path);
+    if (g->path == NULL) {
+        free(g);
+        return NULL;
+    }
+    strbuf_init(&g->data, STRBUF_NO_LIMIT);
+    list_init(&g->asks);
+    timer_init(&g->again, try_again, g);
+    list_push_back(&d->registrations, &g->link);
+    return g;
+}
+
+int registration_want(struct registration *g, struct shared_instance **instance)
+{
+    struct strbuf data;
+    int rc;
+
+    strbuf_init(&data, STRBUF_NO_LIMIT);
+    rc = instance_write(&data, &(*instance)->i);
+    if (rc != 0) {
+        strbuf_fini(&data);
+        return rc;
+    }
+    strbuf_fini(&g->data);
+    g->data = data;
+    g->revision++;
+    g->wanted = true;
+    g->yields = g->displaced = false; /* whoever has its place now */
+    if (g->instance == NULL) {
+        g->instance = *instance;
+        *instance = NULL;
+    }
+    return 0;
+}
+
+void registration_start(struct registration *g)
+{
+    drive(g);
+}
+
+/* Those who waited for it to be registered are not going to see that. */
+void registration_end(struct registration *g)
+{
+    ask_end_all(&g->asks, PAWL_ERR_CANCELLED);
+    g->wanted = false;
+    timer_clear(g->d->r.e, &g->again);
+}
+
+void registration_check(struct registration *g)
+{
+    if (g->there || g->displaced) {
+        g->there = g->displaced = false;
+        g->look = true;
+        drive(g);
+    }
+}

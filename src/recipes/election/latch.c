@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* latch.c - a candidate, and what its user is told of it.
+ *
+ *            start            close
+ *   LATENT ----------> STARTED -----> CLOSED
+ *
+ * The grant says whether we lead. The listener is told by one note, which compares what it told
+ * last with how things stand: so it may come late, but never wrong or twice. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/prepare.h"
+#include "pawl/election.h"
+#include "recipes/election/candidate.h"
+#include "recipes/core/participants.h"
+
+enum latch_state { LATCH_LATENT, LATCH_STARTED, LATCH_CLOSED };
+
+struct pawl_latch {
+    struct recipe r;
+    struct pawl_latch_options o;
+    struct candidate candidate;
+    char *base, *id;
+    enum latch_state state;
+    bool silent;
+    struct list awaits; /* struct await */
+    struct note note;
+    bool told_leader; /* what the listener believes */
+    bool in_lost;     /* on_lost runs */
+    uint64_t told_token;
+    int error;                /* to be told, or 0 */
+    struct waiter *in_notify; /* of close: waits for on_lost */
+};
+
+/* A caller who waits for leadership, on his stack. */
+struct await {
+    struct list link;
+    struct waiter waiter;
+    int err;
+};
+
+static const struct pawl_grant *grant_of(const struct pawl_latch *l)
+{
+    return &l->candidate.contender.grant;
+}
+
+static bool leads(const struct pawl_latch *l)
+{
+    return grant_of(l)->state == PAWL_GRANT_CERTAIN;
+}
+
+static void end_awaits(struct pawl_latch *l, int err)
+{
+    struct list *item;
+
+    while ((item = list_pop_front(&l->awaits)) != NULL) {
+        struct await *a = container_of(item, struct await, link);
+
+        list_init(&a->link);
+        a->err = err;
+        waiter_finish(l->r.e, &a->waiter);
+    }
+}
+
+/* ---- telling ---- */
+
+static bool is_heard(const struct pawl_latch *l)
+{
+    return !l->r.freed && !l->silent;
+}
+
+static void tell_lost(struct pawl_latch *l)
+{
+    if (!l->told_leader || (leads(l) && grant_of(l)->token == l->told_token)) {
+        return;
+    }
+    l->told_leader = false;
+    if (is_heard(l) && l->o.on_lost != NULL) {
+        l->in_lost = true;
+        recipe_calling(&l->r);
+        l->o.on_lost(l, l->o.arg);
+        recipe_called(&l->r);
+        l->in_lost = false;
+    }
+}
+
+static void tell_error(struct pawl_latch *l)
+{
+    int err = l->error;
+
+    l->error = 0;
+    if (err != 0 && is_heard(l) && l->o.on_error != NULL) {
+        recipe_calling(&l->r);
+        l->o.on_error(l, err, l->o.arg);
+        recipe_called(&l->r);
+    }
+}
+
+static void tell_leader(struct pawl_latch *l)
+{
+    if (l->told_leader || !leads(l) || !is_heard(l)) {
+        return;
+    }
+    l->told_leader = true;
+    l->told_token = grant_of(l)->token;
+    if (l->o.on_leader != NULL) {
+        recipe_calling(&l->r);
+        l->o.on_leader(l, l->told_token, l->o.arg);
+        recipe_called(&l->r);
+    }
+}
+
+/* Each looks anew: much may happen while a callback runs. */
+static void tell(void *latch)
+{
+    struct pawl_latch *l = latch;
+
+    recipe_note_begin(&l->r);
+    tell_lost(l);
+    tell_error(l);
+    tell_leader(l);
+    if (l->in_notify != NULL && !l->told_leader) {
+        waiter_finish(l->r.e, l->in_notify);
+        l->in_notify = NULL;
+    }
+    recipe_note_end(&l->r);
+}
+
+/* ---- what happens to it ---- */
+
+static struct pawl_latch *latch_of(struct pawl_grant *g)
+{
+    return container_of(g, struct pawl_latch, candidate.contender.grant);
+}
+
+static void changed(struct pawl_grant *g)
+{
+    struct pawl_latch *l = latch_of(g);
+
+    recipe_post(&l->r, &l->note);
+    if (leads(l)) {
+        end_awaits(l, 0);
+    }
+}
+
+/* Our node is gone: a new place, at the end. */
+static void lost(struct pawl_grant *g)
+{
+    candidate_begin_again(&latch_of(g)->candidate);
+}
+
+static void elected(struct candidate *c)
+{
+    (void)c; /* the grant has told */
+}
+
+static void failed(struct candidate *c, int err)
+{
+    struct pawl_latch *l = container_of(c, struct pawl_latch, candidate);
+
+    l->error = err;
+    recipe_post(&l->r, &l->note);
+    end_awaits(l, err);
+}
+
+/* ---- life ---- */
+
+static void destroy(struct recipe *r)
+{
+    struct pawl_latch *l = container_of(r, struct pawl_latch, r);
+
+    candidate_fini(&l->candidate);
+    recipe_fini(r);
+    free(l->base);
+    free(l->id);
+    free(l);
+}
+
+/* Curator's nodes have the id and nothing else, be it empty. */
+static int fill(struct pawl_latch *l, const char *path)
+{
+    struct contender_options o = {.marker = "latch-", .permits = 1};
+
+    l->base = recipe_copy(path);
+    l->id = candidate_id(l->o.id);
+    o.base = l->base;
+    o.data = (struct pawl_bytes){l->id, l->id == NULL ? 0 : strlen(l->id)};
+    list_init(&l->awaits);
+    note_init(&l->note, tell, l);
+    candidate_init(&l->candidate, &l->r, &o, l->o.doubt);
+    l->candidate.elected = elected;
+    l->candidate.failed = failed;
+    l->candidate.contender.grant.changed = changed;
+    l->candidate.contender.grant.lost = lost;
+    return l->base == NULL || l->id == NULL ? PAWL_ERR_NO_MEMORY : 0;
+}
+
+int pawl_latch_new(struct pawl_client *c, const char *path,
+                   const struct pawl_latch_options *options, struct pawl_latch **out)
+{
+    struct pawl_latch *l;
+    struct recipe *r;
+    int rc;
+
+    if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    rc = recipe_new(sizeof(*l), c, destroy, &r);
+    if (rc != 0) {
+        return rc;
+    }
+    l = container_of(r, struct pawl_latch, r);
+    prepare_take_struct(&l->o, sizeof(l->o), options);
+    rc = fill(l, path);
+    if (rc != 0) {
+        destroy(r);
+        return rc;
+    }
+    *out = l;
+    return 0;
+}
+
+static void leave(struct pawl_latch *l)
+{
+    l->state = LATCH_CLOSED;
+    candidate_leave(&l->candidate);
+    end_awaits(l, PAWL_ERR_CANCELLED);
+}
+
+static void shut(struct recipe *r)
+{
+    leave(container_of(r, struct pawl_latch, r));
+}
+
+void pawl_latch_free(struct pawl_latch *l)
+{
+    recipe_free(l == NULL ? NULL : &l->r, shut);
+}
+
+int pawl_latch_start(struct pawl_latch *l)
+{
+    int rc = recipe_begin(l == NULL ? NULL : &l->r);
+
+    if (rc != 0) {
+        return rc;
+    }
+    rc = l->state != LATCH_LATENT ? PAWL_ERR_INVALID_STATE : candidate_enter(&l->candidate);
+    if (rc == 0) {
+        l->state = LATCH_STARTED;
+    }
+    recipe_end(&l->r);
+    return rc;
+}
+
+/* Not where the callback would have to run on the thread that waits for it. */
+static int wait_for_notice(struct pawl_latch *l)
+{
+    struct waiter w;
+    int rc;
+
+    if (!(l->told_leader && l->note.posted) && !l->in_lost) {
+        return 0;
+    }
+    if (l->r.e->mode != PAWL_DISPATCH_THREAD || engine_is_dispatcher(l->r.e)) {
+        return 0;
+    }
+    waiter_init(&w);
+    l->in_notify = &w;
+    rc = recipe_wait(&l->r, &w, l->r.timeout_ms);
+    l->in_notify = NULL;
+    waiter_fini(&w);
+    return rc;
+}
+
+int pawl_latch_close(struct pawl_latch *l, enum pawl_latch_close mode)
+{
+    int rc = mode != PAWL_LATCH_SILENT && mode != PAWL_LATCH_NOTIFY
+                 ? PAWL_ERR_BAD_ARGUMENTS
+                 : recipe_begin(l == NULL ? NULL : &l->r);
+    struct engine *e;
+
+    if (rc != 0) {
+        return rc;
+    }
+    e = l->r.e;
+    if (l->state != LATCH_STARTED) {
+        rc = PAWL_ERR_INVALID_STATE;
+    } else {
+        l->silent = mode == PAWL_LATCH_SILENT;
+        leave(l);
+        recipe_ref(&l->r); /* on_lost may free it */
+        rc = l->silent ? 0 : wait_for_notice(l);
+        recipe_unref(&l->r);
+    }
+    step_end(e);
+    return rc;
+}
+
+/* ---- questions ---- */
+
+/* The latch may be freed meanwhile, by somebody else. */
+static int await(struct pawl_latch *l, int timeout_ms)
+{
+    struct await a;
+    int rc;
+
+    waiter_init(&a.waiter);
+    list_push_back(&l->awaits, &a.link);
+    recipe_ref(&l->r);
+    rc = recipe_wait(&l->r, &a.waiter, timeout_ms);
+    list_remove(&a.link);
+    recipe_unref(&l->r);
+    waiter_fini(&a.waiter);
+    return rc != 0 ? rc : a.err;
+}
+
+int pawl_latch_await(struct pawl_latch *l, int timeout_ms)
+{
+    int rc = recipe_begin(l == NULL ? NULL : &l->r);
+    struct engine *e;
+
+    if (rc != 0) {
+        return rc;
+    }
+    e = l->r.e;
+    if (leads(l)) {
+        rc = 0;
+    } else if (l->state == LATCH_CLOSED) {
+        rc = PAWL_ERR_CANCELLED;
+    } else if (l->candidate.over != 0) {
+        rc = l->candidate.over;
+    } else {
+        rc = await(l, timeout_ms);
+    }
+    step_end(e);
+    return rc;
+}
+
+bool pawl_latch_is_leader(const struct pawl_latch *l)
+{
+    return l != NULL && pawl_grant_held(grant_of(l));
+}
+
+struct pawl_grant *pawl_latch_grant(struct pawl_latch *l)
+{
+    return l == NULL ? NULL : &l->candidate.contender.grant;
+}
+
+int pawl_latch_participants(struct pawl_latch *l, struct pawl_participants **out)
+{
+    if (l == NULL || out == NULL) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    return participants_read(l->r.client, l->base, l->r.timeout_ms, out);
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* selector.c - a candidate, and a thread for the function that leads.
+ *
+ *           start, requeue            elected                  (thread)
+ *   RESTING ---------------> QUEUED ----------> LEADING: `lead` runs
+ *      ^                        ^                   |
+ *      |                        +-- again or auto --+ it returned: our node is deleted
+ *      +--------------------------------------------+
+ *
+ * The machine is steps like every recipe; the thread is a user that calls in when `lead` has
+ * returned. LEADING ends then and in no other way, so two can never run at once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "client/prepare.h"
+#include "pawl/election.h"
+#include "recipes/election/candidate.h"
+#include "recipes/core/participants.h"
+
+enum selector_state { SELECTOR_RESTING, SELECTOR_QUEUED, SELECTOR_LEADING };
+
+struct pawl_selector {
+    struct recipe r;
+    struct pawl_selector_options o;
+    struct candidate candidate;
+    char *base, *id;
+    enum selector_state state;
+    bool started, closed;
+    bool again;       /* to be queued when `lead` has returned */
+    pthread_t leader; /* the thread of `lead` ... */
+    bool inside_lead; /* ... while it runs */
+    bool interrupted; /* by the user */
+    struct note note;
+    int error; /* to be told, or 0 */
+};
+
+static struct pawl_grant *grant_of(struct pawl_selector *s)
+{
+    return &s->candidate.contender.grant;
+}
+
+/* ---- errors ---- */
+
+static void tell(void *selector)
+{
+    struct pawl_selector *s = selector;
+    int err;
+
+    recipe_note_begin(&s->r);
+    err = s->error;
+    s->error = 0;
+    if (err != 0 && !s->r.freed && !s->closed) {
+        recipe_calling(&s->r);
+        s->o.on_error(s, err, s->o.arg);
+        recipe_called(&s->r);
+    }
+    recipe_note_end(&s->r);
+}
+
+/* It is tried again, by the candidate, unless it is over. */
+static void failed(struct candidate *c, int err)
+{
+    struct pawl_selector *s = container_of(c, struct pawl_selector, candidate);
+
+    s->state = c->in ? SELECTOR_QUEUED : SELECTOR_RESTING;
+    s->error = err;
+    if (s->o.on_error != NULL) {
+        recipe_post(&s->r, &s->note);
+    }
+}
+
+/* ---- leading ---- */
+
+/* The leadership has ended: a step of the thread's. The delete goes out before the new create. */
+static void returned(struct pawl_selector *s)
+{
+    bool again = (s->again || s->o.auto_requeue != 0) && !s->closed;
+
+    ASSERT(s->state == SELECTOR_LEADING);
+    s->again = s->interrupted = false;
+    if (again) {
+        s->state = SELECTOR_QUEUED;
+        candidate_begin_again(&s->candidate);
+    } else {
+        s->state = SELECTOR_RESTING;
+        candidate_leave(&s->candidate);
+    }
+    pthread_cond_broadcast(&s->r.e->callback_done);
+}
+
+/* The hand-over takes a moment: what was taken back meanwhile is not led any more, and who has not
+ * had his turn for that reason alone is not forgotten. */
+static void run_lead(struct pawl_selector *s)
+{
+    bool stop;
+    uint64_t token;
+
+    pthread_mutex_lock(&s->r.e->lock);
+    stop = grant_of(s)->stop;
+    token = grant_of(s)->token;
+    s->leader = pthread_self();
+    s->inside_lead = true;
+    s->again = s->again || (stop && !s->interrupted);
+    pthread_mutex_unlock(&s->r.e->lock);
+    if (!stop) {
+        s->o.lead(s, token, s->o.arg);
+    }
+}
+
+/* It holds a reference. The process may have forked, but this thread is not in the child. */
+static void *lead_main(void *selector)
+{
+    struct pawl_selector *s = selector;
+    struct engine *e = s->r.e;
+
+    run_lead(s);
+    if (recipe_begin(&s->r) == 0) {
+        s->inside_lead = false;
+        returned(s);
+        recipe_unref(&s->r);
+        step_end(e);
+    }
+    return NULL;
+}
+
+static int start_thread(struct pawl_selector *s)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    int rc;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    rc = pthread_create(&thread, &attr, lead_main, s);
+    pthread_attr_destroy(&attr);
+    return rc == 0 ? 0 : PAWL_ERR_SYSTEM;
+}
+
+static void elected(struct candidate *c)
+{
+    struct pawl_selector *s = container_of(c, struct pawl_selector, candidate);
+    int rc = start_thread(s);
+
+    if (rc == 0) {
+        s->state = SELECTOR_LEADING;
+        recipe_ref(&s->r);
+    } else {
+        candidate_postpone(c, rc);
+    }
+}
+
+static void changed(struct pawl_grant *g)
+{
+    if (g->state == PAWL_GRANT_IN_DOUBT || g->state == PAWL_GRANT_LOST) {
+        grant_ask_stop(g);
+    }
+}
+
+/* ---- life ---- */
+
+static void destroy(struct recipe *r)
+{
+    struct pawl_selector *s = container_of(r, struct pawl_selector, r);
+
+    candidate_fini(&s->candidate);
+    recipe_fini(r);
+    free(s->base);
+    free(s->id);
+    free(s);
+}
+
+/* An empty id is none, as in Curator: an empty node would say that it can be revoked. */
+static int fill(struct pawl_selector *s, const char *path)
+{
+    struct contender_options o = {.marker = "lock-", .permits = 1};
+    bool has_id = s->o.id != NULL && *s->o.id != '\0';
+
+    s->base = recipe_copy(path);
+    s->id = candidate_id(has_id ? s->o.id : NULL);
+    o.base = s->base;
+    o.data = (struct pawl_bytes){s->id, s->id == NULL ? 0 : strlen(s->id)};
+    note_init(&s->note, tell, s);
+    candidate_init(&s->candidate, &s->r, &o, s->o.doubt);
+    s->candidate.elected = elected;
+    s->candidate.failed = failed;
+    grant_of(s)->changed = changed;
+    return s->base == NULL || s->id == NULL ? PAWL_ERR_NO_MEMORY : 0;
+}
+
+int pawl_selector_new(struct pawl_client *c, const char *path,
+                      const struct pawl_selector_options *options, struct pawl_selector **out)
+{
+    struct pawl_selector *s;
+    struct recipe *r;
+    int rc;
+
+    if (c == NULL || out == NULL || options == NULL || !prepare_is_good_path(path, false)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    rc = recipe_new(sizeof(*s), c, destroy, &r);
+    if (rc != 0) {
+        return rc;
+    }
+    s = container_of(r, struct pawl_selector, r);
+    prepare_take_struct(&s->o, sizeof(s->o), options);
+    rc = fill(s, path);
+    if (rc == 0 && s->o.lead == NULL) {
+        rc = PAWL_ERR_BAD_ARGUMENTS;
+    }
+    if (rc != 0) {
+        destroy(r);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+static void leave(struct pawl_selector *s)
+{
+    s->closed = true;
+    if (s->state == SELECTOR_LEADING) {
+        grant_ask_stop(grant_of(s));
+    } else {
+        s->state = SELECTOR_RESTING;
+        candidate_leave(&s->candidate);
+    }
+}
+
+static void shut(struct recipe *r)
+{
+    leave(container_of(r, struct pawl_selector, r));
+}
+
+static bool must_not_wait(const struct pawl_selector *s)
+{
+    return engine_is_dispatcher(s->r.e) ||
+           (s->inside_lead && pthread_equal(s->leader, pthread_self()) != 0);
+}
+
+/* `lead` may make calls meanwhile, which work without us. */
+void pawl_selector_free(struct pawl_selector *s)
+{
+    struct engine *e;
+
+    if (s == NULL || recipe_begin(&s->r) != 0) {
+        return;
+    }
+    e = s->r.e;
+    leave(s);
+    recipe_end(&s->r);
+    pthread_mutex_lock(&e->lock);
+    while (s->state == SELECTOR_LEADING && !must_not_wait(s)) {
+        pthread_cond_wait(&e->callback_done, &e->lock);
+    }
+    pthread_mutex_unlock(&e->lock);
+    recipe_free(&s->r, shut);
+}
+
+/* ---- orders ---- */
+
+int pawl_selector_start(struct pawl_selector *s)
+{
+    int rc = recipe_begin(s == NULL ? NULL : &s->r);
+
+    if (rc != 0) {
+        return rc;
+    }
+    rc = s->started || s->closed ? PAWL_ERR_INVALID_STATE : candidate_enter(&s->candidate);
+    if (rc == 0) {
+        s->started = true;
+        s->state = SELECTOR_QUEUED;
+    }
+    recipe_end(&s->r);
+    return rc;
+}
+
+static int requeue(struct pawl_selector *s)
+{
+    int rc;
+
+    if (!s->started || s->closed || s->state == SELECTOR_QUEUED || s->again) {
+        return PAWL_ERR_INVALID_STATE;
+    }
+    if (s->state == SELECTOR_LEADING) {
+        s->again = true;
+        return 0;
+    }
+    rc = candidate_enter(&s->candidate);
+    if (rc == 0) {
+        s->state = SELECTOR_QUEUED;
+    }
+    return rc;
+}
+
+int pawl_selector_requeue(struct pawl_selector *s)
+{
+    int rc = recipe_begin(s == NULL ? NULL : &s->r);
+
+    if (rc != 0) {
+        return rc;
+    }
+    rc = requeue(s);
+    recipe_end(&s->r);
+    return rc;
+}
+
+int pawl_selector_interrupt(struct pawl_selector *s)
+{
+    int rc = recipe_begin(s == NULL ? NULL : &s->r);
+
+    if (rc != 0) {
+        return rc;
+    }
+    if (s->state == SELECTOR_LEADING) {
+        s->interrupted = true;
+        grant_ask_stop(grant_of(s));
+    } else {
+        rc = PAWL_ERR_NOT_HELD;
+    }
+    recipe_end(&s->r);
+    return rc;
+}
+
+int pawl_selector_close(struct pawl_selector *s)
+{
+    int rc = recipe_begin(s == NULL ? NULL : &s->r);
+
+    if (rc != 0) {
+        return rc;
+    }
+    if (!s->started || s->closed) {
+        rc = PAWL_ERR_INVALID_STATE;
+    } else {
+        leave(s);
+    }
+    recipe_end(&s->r);
+    return rc;
+}
+
+/* ---- questions ---- */
+
+/* A process that was stopped may find its time over before the client has noticed. */
+bool pawl_selector_should_stop(struct pawl_selector *s)
+{
+    bool held = s != NULL && pawl_grant_held(grant_of(s));
+    bool stop;
+
+    if (s == NULL || recipe_look(&s->r) != 0) {
+        return true;
+    }
+    if (!held) {
+        grant_ask_stop(grant_of(s));
+    }
+    stop = s->state != SELECTOR_LEADING || grant_of(s)->stop;
+    recipe_looked(&s->r);
+    return stop;
+}
+
+bool pawl_selector_is_leader(const struct pawl_selector *s)
+{
+    bool leading;
+
+    if (s == NULL || recipe_look(&s->r) != 0) {
+        return false;
+    }
+    leading = s->state == SELECTOR_LEADING;
+    recipe_looked(&s->r);
+    return leading && pawl_grant_held(&s->candidate.contender.grant);
+}
+
+bool pawl_selector_is_queued(const struct pawl_selector *s)
+{
+    bool queued;
+
+    if (s == NULL || recipe_look(&s->r) != 0) {
+        return false;
+    }
+    queued = s->state == SELECTOR_QUEUED;
+    recipe_looked(&s->r);
+    return queued;
+}
+
+struct pawl_grant *pawl_selector_grant(struct pawl_selector *s)
+{
+    return s == NULL ? NULL : grant_of(s);
+}
+
+int pawl_selector_participants(struct pawl_selector *s, struct pawl_participants **out)
+{
+    if (s == NULL || out == NULL) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    return participants_read(s->r.client, s->base, s->r.timeout_ms, out);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* persistent_node.h - the inside of a node that stays (<pawl/group.h>).
+ *
+ *   persistent_node.c    its life, and what the user calls
+ *   persistent_drive.c   how it is made again whenever it is gone
+ *   persistent_touch.c   what keeps a node of PAWL_TTL alive */
+#ifndef PAWL_RECIPES_NODE_PERSISTENT_NODE_H
+#define PAWL_RECIPES_NODE_PERSISTENT_NODE_H
+
+#include "pawl/group.h"
+#include "recipes/core/recipe.h"
+
+enum { IDENTITY_BYTES = 256 };
+
+struct persistent_wait {
+    struct list link;
+    struct waiter waiter;
+    int err;
+};
+
+struct pawl_persistent_node {
+    struct recipe r;
+    struct pawl_persistent_options o;
+    char *base, *data;
+    size_t data_len;
+    char *acl_store;
+    char *path;     /* as the server named it; NULL: never made */
+    char *touch;    /* of PAWL_TTL */
+    bool there;     /* made or found, and nothing to the contrary heard since */
+    bool watched;   /* our one-shot watch is set */
+    bool unwritten; /* the node does not have our data yet */
+    bool busy;      /* a request is under way */
+    bool uncertain; /* not `there`, but a creation whose answer was lost may have made it */
+    bool touching;
+    int closed; /* why nothing is tried any more */
+    int failed; /* why it cannot be made */
+    enum pawl_persistent_state told;
+    int told_err;
+    struct note note;
+    struct timer again, touch_timer;
+    struct observer observer;
+    struct list waiting; /* struct persistent_wait */
+};
+
+/* ---- modes ---- */
+
+static inline enum pawl_mode persistent_without_sequence(enum pawl_mode mode)
+{
+    return mode == PAWL_SEQUENTIAL             ? PAWL_PERSISTENT
+           : mode == PAWL_EPHEMERAL_SEQUENTIAL ? PAWL_EPHEMERAL
+           : mode == PAWL_TTL_SEQUENTIAL       ? PAWL_TTL
+                                               : mode;
+}
+
+static inline bool persistent_is_sequential(enum pawl_mode mode)
+{
+    return persistent_without_sequence(mode) != mode;
+}
+
+static inline bool persistent_is_ephemeral(enum pawl_mode mode)
+{
+    return persistent_without_sequence(mode) == PAWL_EPHEMERAL;
+}
+
+static inline bool persistent_is_ttl(enum pawl_mode mode)
+{
+    return persistent_without_sequence(mode) == PAWL_TTL;
+}
+
+/* ---- persistent_drive.c ---- */
+
+/* Does what is to be done next, if nothing is under way. A step. */
+void persistent_go_on(void *node);
+void persistent_state_changed(enum pawl_state state, void *node);
+
+enum pawl_persistent_state persistent_state(const struct pawl_persistent_node *n);
+void persistent_tell(struct pawl_persistent_node *n); /* the state may have changed */
+void persistent_run_note(void *node);
+void persistent_wake_waiting(struct pawl_persistent_node *n, int err);
+
+/* Freed: the watch and the node go. */
+void persistent_let_go(struct pawl_persistent_node *n);
+
+/* ---- persistent_touch.c ---- */
+
+void persistent_touch(void *node);
+void persistent_touch_later(struct pawl_persistent_node *n);
+
+#endif
