@@ -12,8 +12,8 @@
 
 #include "pawl/counter.h"
 #include "recipes/core/ask.h"
-#include "recipes/counter/cas.h"
 #include "recipes/core/contender.h"
+#include "recipes/counter/cas.h"
 
 enum { ATOMIC_IDENTITY_BYTES = 256 };
 

@@ -11,8 +11,8 @@
 
 #include "client/prepare.h"
 #include "pawl/election.h"
-#include "recipes/election/candidate.h"
 #include "recipes/core/participants.h"
+#include "recipes/election/candidate.h"
 
 enum latch_state { LATCH_LATENT, LATCH_STARTED, LATCH_CLOSED };
 

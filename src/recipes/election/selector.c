@@ -15,8 +15,8 @@
 #include "base/assert.h"
 #include "client/prepare.h"
 #include "pawl/election.h"
-#include "recipes/election/candidate.h"
 #include "recipes/core/participants.h"
+#include "recipes/election/candidate.h"
 
 enum selector_state { SELECTOR_RESTING, SELECTOR_QUEUED, SELECTOR_LEADING };
 

@@ -8,8 +8,8 @@
 #define PAWL_RECIPES_QUEUE_QUEUE_H
 
 #include "pawl/queue.h"
-#include "recipes/queue/queue_names.h"
 #include "recipes/core/recipe.h"
+#include "recipes/queue/queue_names.h"
 
 enum { QUEUE_OWNER_BYTES = 320, QUEUE_PAUSE_MS = 1000 };
 

@@ -12,8 +12,8 @@
 #include "base/assert.h"
 #include "client/prepare.h"
 #include "recipes/core/link_trouble.h"
-#include "recipes/queue/queue_names.h"
 #include "recipes/core/recipe.h"
+#include "recipes/queue/queue_names.h"
 
 #define SIMPLE_PREFIX "qn-"
 
