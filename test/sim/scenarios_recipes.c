@@ -127,7 +127,8 @@ static int tell(const struct scenario *all, const char *name, bool verbose)
 
 bool scenarios_run(const char *name, bool verbose)
 {
-    int n = tell(lock_scenarios, name, verbose) + tell(other_scenarios, name, verbose);
+    int n = tell(lock_scenarios, name, verbose) + tell(other_scenarios, name, verbose) +
+            tell(barrier_scenarios, name, verbose);
 
     if (n == 0) {
         fprintf(stderr, "no such scenario: %s\n", name);

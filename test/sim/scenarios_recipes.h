@@ -13,7 +13,7 @@ struct scenario {
 };
 
 /* The last has no name. */
-extern const struct scenario lock_scenarios[], other_scenarios[];
+extern const struct scenario lock_scenarios[], other_scenarios[], barrier_scenarios[];
 
 /* NULL: all. False: there is none of this name. A failure does not return. */
 bool scenarios_run(const char *name, bool verbose);

@@ -19,11 +19,13 @@ struct pawl_barrier {
     char *path;
     char data[IDENTITY_BYTES];
     struct list waits; /* struct call_ask */
-    bool asking, watching, unwatching;
+    uint64_t n_looks;  /* sent so far */
+    bool asking, asking_to_watch, watching, unwatching;
 };
 
 struct call_ask {
     struct ask ask;
+    uint64_t look; /* the first that counts for it: one that was sent before it came is too old */
     pawl_barrier_fn done;
     void *arg;
 };
@@ -74,25 +76,46 @@ static void stop_watching(struct pawl_barrier *b)
 
 static void looked(const struct pawl_reply *reply, void *barrier);
 
+static uint64_t look_of(const struct ask *a)
+{
+    return container_of(a, struct call_ask, ask)->look;
+}
+
+/* Who only looks wants to know how it is now; who waits is told by the watch. */
+static bool barrier_needs_look(const struct pawl_barrier *b)
+{
+    struct list *item;
+
+    list_for_each (item, &b->waits) {
+        if (!b->watching || container_of(item, struct ask, link)->is_try) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* With get and not with exists: that would leave a watch behind when the node is gone. */
 static void look(struct pawl_barrier *b)
 {
     struct pawl_watch watch = {.fn = event, .arg = b};
     int rc;
 
-    if (b->asking || b->watching || b->unwatching || list_empty(&b->waits)) {
+    if (b->asking || b->unwatching || !barrier_needs_look(b)) {
         return;
     }
-    rc = pawl_get_async(b->r.client, b->path, &watch, looked, b);
+    b->asking_to_watch = !b->watching;
+    rc = pawl_get_async(b->r.client, b->path, b->asking_to_watch ? &watch : NULL, looked, b);
     if (rc != 0) {
         ask_end_all(&b->waits, rc);
         return;
     }
+    b->n_looks++;
     b->asking = true;
     recipe_ref(&b->r);
 }
 
-static void end_tries(struct pawl_barrier *b)
+/* By the look that was just answered. */
+static void end_waits(struct pawl_barrier *b, bool only_tries, int err)
 {
     struct list *item, *next;
 
@@ -100,8 +123,8 @@ static void end_tries(struct pawl_barrier *b)
         struct ask *a = container_of(item, struct ask, link);
 
         next = item->next;
-        if (a->is_try) {
-            ask_end(a, PAWL_ERR_OPERATION_TIMEOUT);
+        if (look_of(a) <= b->n_looks && (a->is_try || !only_tries)) {
+            ask_end(a, err);
         }
     }
 }
@@ -111,16 +134,17 @@ static void looked(const struct pawl_reply *reply, void *barrier)
     struct pawl_barrier *b = barrier;
 
     b->asking = false;
-    if (ask_watch_is_set(&b->r, reply, b->path, event, b)) {
+    if (b->asking_to_watch && ask_watch_is_set(&b->r, reply, b->path, event, b)) {
         b->watching = true;
         recipe_ref(&b->r);
     }
     if (reply->err == 0) {
-        end_tries(b);
-        stop_watching(b);
+        end_waits(b, true, PAWL_ERR_OPERATION_TIMEOUT);
     } else {
-        ask_end_all(&b->waits, reply->err == PAWL_ERR_NO_NODE ? 0 : reply->err);
+        end_waits(b, false, reply->err == PAWL_ERR_NO_NODE ? 0 : reply->err);
     }
+    stop_watching(b);
+    look(b);
     recipe_unref(&b->r);
 }
 
@@ -158,10 +182,8 @@ static int start_wait(struct ask *a)
     struct pawl_barrier *b = barrier_of(a);
 
     a->too_late = wait_too_late;
+    container_of(a, struct call_ask, ask)->look = b->n_looks + 1;
     list_push_back(&b->waits, &a->link);
-    if (a->is_try && b->watching && !b->unwatching) {
-        ask_end(a, PAWL_ERR_OPERATION_TIMEOUT);
-    }
     look(b);
     return 0;
 }
