@@ -255,26 +255,50 @@ void pawl_lock_free(struct pawl_lock *l)
 
 /* ---- questions ---- */
 
+/* Of the calling owner; the lock is held. */
+static struct pawl_grant *lock_grant_of(const struct pawl_lock *l)
+{
+    struct holder *h = lock_holder(l, recipe_thread());
+
+    return h == NULL ? NULL : &h->contender.grant;
+}
+
 struct pawl_grant *pawl_lock_grant(const struct pawl_lock *l)
 {
-    struct holder *h;
+    struct pawl_grant *g;
 
     if (l == NULL || recipe_look(&l->r) != 0) {
         return NULL;
     }
-    h = lock_holder(l, recipe_thread());
+    g = lock_grant_of(l);
     recipe_looked(&l->r);
-    return h == NULL ? NULL : &h->contender.grant;
+    return g;
 }
 
+/* Both in one look: a holder of another thread may free a thread's grant between two. The lock of
+ * the engine may be taken twice by one thread. */
 bool pawl_lock_held(const struct pawl_lock *l)
 {
-    return pawl_grant_held(pawl_lock_grant(l));
+    bool held;
+
+    if (l == NULL || recipe_look(&l->r) != 0) {
+        return false;
+    }
+    held = pawl_grant_held(lock_grant_of(l));
+    recipe_looked(&l->r);
+    return held;
 }
 
 uint64_t pawl_lock_token(const struct pawl_lock *l)
 {
-    return pawl_grant_token(pawl_lock_grant(l));
+    uint64_t token;
+
+    if (l == NULL || recipe_look(&l->r) != 0) {
+        return 0;
+    }
+    token = pawl_grant_token(lock_grant_of(l));
+    recipe_looked(&l->r);
+    return token;
 }
 
 int pawl_lock_depth(const struct pawl_lock *l)
