@@ -103,7 +103,8 @@ struct pawl_selector;
 
 /* Runs on a thread of its own while we lead; returning gives leadership up. Never runs twice at the
  * same time for one selector. A leadership in doubt before it could begin is given back, and we
- * queue again. May make blocking calls, close or free the selector. */
+ * queue again. May make blocking calls, close or free the selector. The thread blocks the signals
+ * that the one which called pawl_selector_start() blocked. */
 typedef void (*pawl_lead_fn)(struct pawl_selector *s, uint64_t token, void *arg);
 
 struct pawl_selector_options {

@@ -3,6 +3,7 @@
  * Curator that must not be ours. */
 #define _GNU_SOURCE
 #include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -13,6 +14,11 @@
 #include "pawl/election.h"
 
 enum { SESSION_MS = 2000 };
+
+struct signals {
+    sigset_t *set;
+    sem_t done;
+};
 
 /* ---- a function that leads ---- */
 
@@ -104,6 +110,38 @@ static void until_resting(struct pawl_selector *s)
 }
 
 /* ---- one ---- */
+
+static void lead_and_look(struct pawl_selector *s, uint64_t token, void *signals)
+{
+    (void)s;
+    (void)token;
+    pthread_sigmask(SIG_BLOCK, NULL, ((struct signals *)signals)->set);
+    sem_post(&((struct signals *)signals)->done);
+}
+
+/* A program that `lead` starts, and its own handlers, would not see any signal otherwise. */
+static void lead_has_the_signals_of_who_started_it(void **state)
+{
+    sigset_t mine, its;
+    struct signals x = {.set = &its};
+    struct pawl_selector_options o = {.size = sizeof(o), .lead = lead_and_look, .arg = &x};
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_selector *s;
+
+    (void)state;
+    sem_init(&x.done, 0, 0);
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &mine, NULL);
+    s = start(c, "/selector/signals", &o);
+    wait_semaphore(&x.done);
+    pthread_sigmask(SIG_UNBLOCK, &mine, NULL);
+    assert_int_equal(sigismember(&its, SIGTERM), 0);
+    assert_int_equal(sigismember(&its, SIGINT), 0);
+    assert_int_equal(sigismember(&its, SIGUSR2), 1);
+    pawl_selector_free(s);
+    pawl_client_close(c);
+}
 
 static void returning_gives_leadership_up_and_requeue_takes_it_again(void **state) /* */
 {
@@ -580,6 +618,7 @@ static void lead_has_its_thread_also_where_the_client_has_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lead_has_the_signals_of_who_started_it),
         cmocka_unit_test(returning_gives_leadership_up_and_requeue_takes_it_again),
         cmocka_unit_test(what_makes_no_sense_is_refused),
         cmocka_unit_test(an_interrupt_asks_and_the_node_goes_when_lead_returns),

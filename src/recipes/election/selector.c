@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* selector.c - a candidate, and a thread for the function that leads.
  *
- *           start, requeue            elected                  (thread)
- *   RESTING ---------------> QUEUED ----------> LEADING: `lead` runs
- *      ^                        ^                   |
- *      |                        +-- again or auto --+ it returned: our node is deleted
- *      +--------------------------------------------+
+ *       start          elected                       close
+ *   NEW -----> QUEUED ---------> LEADING: `lead` runs -----> LEAVING: it is asked to stop
+ *               ^ ^ |              | |                          |
+ *               | | |              | |                          | it returned
+ *               | +-+ (*)          | |                          v
+ *               | +- again, auto --+ | it returned:           CLOSED
+ *       requeue |                    | our node is deleted
+ *               +------- RESTING <---+                 any but LEADING: close, free -> CLOSED
+ *
+ * (*) it failed, and is tried again; when that is of no use any more it is RESTING.
  *
  * The machine is steps like every recipe; the thread is a user that calls in when `lead` has
- * returned. LEADING ends then and in no other way, so two can never run at once. */
+ * returned. LEADING and LEAVING end then and in no other way, so two can never run at once. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +24,24 @@
 #include "recipes/core/participants.h"
 #include "recipes/election/candidate.h"
 
-enum selector_state { SELECTOR_RESTING, SELECTOR_QUEUED, SELECTOR_LEADING };
+enum selector_state {
+    SELECTOR_NEW,
+    SELECTOR_QUEUED,
+    SELECTOR_LEADING,
+    SELECTOR_LEAVING,
+    SELECTOR_RESTING,
+    SELECTOR_CLOSED,
+};
+
+static const uint8_t may_follow[] = {
+    [SELECTOR_NEW] = 1 << SELECTOR_QUEUED | 1 << SELECTOR_CLOSED,
+    [SELECTOR_QUEUED] = 1 << SELECTOR_QUEUED | 1 << SELECTOR_LEADING | 1 << SELECTOR_RESTING |
+                        1 << SELECTOR_CLOSED,
+    [SELECTOR_LEADING] = 1 << SELECTOR_QUEUED | 1 << SELECTOR_RESTING | 1 << SELECTOR_LEAVING,
+    [SELECTOR_LEAVING] = 1 << SELECTOR_CLOSED,
+    [SELECTOR_RESTING] = 1 << SELECTOR_QUEUED | 1 << SELECTOR_CLOSED,
+    [SELECTOR_CLOSED] = 0,
+};
 
 struct pawl_selector {
     struct recipe r;
@@ -26,7 +49,7 @@ struct pawl_selector {
     struct candidate candidate;
     char *base, *id;
     enum selector_state state;
-    bool started, closed;
+    sigset_t signals; /* blocked where it was started, and hence for `lead` */
     bool again;       /* to be queued when `lead` has returned */
     pthread_t leader; /* the thread of `lead` ... */
     bool inside_lead; /* ... while it runs */
@@ -40,9 +63,35 @@ static struct pawl_grant *grant_of(struct pawl_selector *s)
     return &s->candidate.contender.grant;
 }
 
+/* `lead` runs, or its thread is about to. */
+static bool selector_leads(const struct pawl_selector *s)
+{
+    return s->state == SELECTOR_LEADING || s->state == SELECTOR_LEAVING;
+}
+
+static bool selector_is_closed(const struct pawl_selector *s)
+{
+    return s->state == SELECTOR_LEAVING || s->state == SELECTOR_CLOSED;
+}
+
+/* What is true of a selector between any two steps. */
+static void selector_check(const struct pawl_selector *s)
+{
+    ASSERT(s->candidate.in == (s->state == SELECTOR_QUEUED || selector_leads(s)));
+    ASSERT(!selector_leads(s) || s->candidate.contender.state == CONTENDER_HELD);
+    ASSERT(!s->again || selector_leads(s));
+}
+
+static void selector_move(struct pawl_selector *s, enum selector_state next)
+{
+    ASSERT((may_follow[s->state] & 1 << next) != 0);
+    s->state = next;
+    selector_check(s);
+}
+
 /* ---- errors ---- */
 
-static void tell(void *selector)
+static void selector_tell(void *selector)
 {
     struct pawl_selector *s = selector;
     int err;
@@ -50,7 +99,7 @@ static void tell(void *selector)
     recipe_note_begin(&s->r);
     err = s->error;
     s->error = 0;
-    if (err != 0 && !s->r.freed && !s->closed) {
+    if (err != 0 && !s->r.freed && !selector_is_closed(s)) {
         recipe_calling(&s->r);
         s->o.on_error(s, err, s->o.arg);
         recipe_called(&s->r);
@@ -59,11 +108,11 @@ static void tell(void *selector)
 }
 
 /* It is tried again, by the candidate, unless it is over. */
-static void failed(struct candidate *c, int err)
+static void selector_failed(struct candidate *c, int err)
 {
     struct pawl_selector *s = container_of(c, struct pawl_selector, candidate);
 
-    s->state = c->in ? SELECTOR_QUEUED : SELECTOR_RESTING;
+    selector_move(s, c->in ? SELECTOR_QUEUED : SELECTOR_RESTING);
     s->error = err;
     if (s->o.on_error != NULL) {
         recipe_post(&s->r, &s->note);
@@ -73,18 +122,18 @@ static void failed(struct candidate *c, int err)
 /* ---- leading ---- */
 
 /* The leadership has ended: a step of the thread's. The delete goes out before the new create. */
-static void returned(struct pawl_selector *s)
+static void selector_returned(struct pawl_selector *s)
 {
-    bool again = (s->again || s->o.auto_requeue != 0) && !s->closed;
+    bool again = (s->again || s->o.auto_requeue != 0) && s->state == SELECTOR_LEADING;
 
-    ASSERT(s->state == SELECTOR_LEADING);
+    ASSERT(selector_leads(s));
     s->again = s->interrupted = false;
     if (again) {
-        s->state = SELECTOR_QUEUED;
+        selector_move(s, SELECTOR_QUEUED);
         candidate_begin_again(&s->candidate);
     } else {
-        s->state = SELECTOR_RESTING;
         candidate_leave(&s->candidate);
+        selector_move(s, s->state == SELECTOR_LEAVING ? SELECTOR_CLOSED : SELECTOR_RESTING);
     }
     pthread_cond_broadcast(&s->r.e->callback_done);
 }
@@ -108,16 +157,19 @@ static void run_lead(struct pawl_selector *s)
     }
 }
 
-/* It holds a reference. The process may have forked, but this thread is not in the child. */
+/* It holds a reference. The process may have forked, but this thread is not in the child. It was
+ * made by a thread of the library, where all signals are blocked: what `lead` starts would inherit
+ * that. */
 static void *lead_main(void *selector)
 {
     struct pawl_selector *s = selector;
     struct engine *e = s->r.e;
 
+    pthread_sigmask(SIG_SETMASK, &s->signals, NULL);
     run_lead(s);
     if (recipe_begin(&s->r) == 0) {
         s->inside_lead = false;
-        returned(s);
+        selector_returned(s);
         recipe_unref(&s->r);
         step_end(e);
     }
@@ -137,20 +189,20 @@ static int start_thread(struct pawl_selector *s)
     return rc == 0 ? 0 : PAWL_ERR_SYSTEM;
 }
 
-static void elected(struct candidate *c)
+static void selector_elected(struct candidate *c)
 {
     struct pawl_selector *s = container_of(c, struct pawl_selector, candidate);
     int rc = start_thread(s);
 
     if (rc == 0) {
-        s->state = SELECTOR_LEADING;
+        selector_move(s, SELECTOR_LEADING);
         recipe_ref(&s->r);
     } else {
         candidate_postpone(c, rc);
     }
 }
 
-static void changed(struct pawl_grant *g)
+static void selector_grant_changed(struct pawl_grant *g)
 {
     if (g->state == PAWL_GRANT_IN_DOUBT || g->state == PAWL_GRANT_LOST) {
         grant_ask_stop(g);
@@ -159,7 +211,7 @@ static void changed(struct pawl_grant *g)
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
+static void selector_destroy(struct recipe *r)
 {
     struct pawl_selector *s = container_of(r, struct pawl_selector, r);
 
@@ -171,7 +223,7 @@ static void destroy(struct recipe *r)
 }
 
 /* An empty id is none, as in Curator: an empty node would say that it can be revoked. */
-static int fill(struct pawl_selector *s, const char *path)
+static int selector_fill(struct pawl_selector *s, const char *path)
 {
     struct contender_options o = {.marker = "lock-", .permits = 1};
     bool has_id = s->o.id != NULL && *s->o.id != '\0';
@@ -180,11 +232,11 @@ static int fill(struct pawl_selector *s, const char *path)
     s->id = candidate_id(has_id ? s->o.id : NULL);
     o.base = s->base;
     o.data = (struct pawl_bytes){s->id, s->id == NULL ? 0 : strlen(s->id)};
-    note_init(&s->note, tell, s);
+    note_init(&s->note, selector_tell, s);
     candidate_init(&s->candidate, &s->r, &o, s->o.doubt);
-    s->candidate.elected = elected;
-    s->candidate.failed = failed;
-    grant_of(s)->changed = changed;
+    s->candidate.elected = selector_elected;
+    s->candidate.failed = selector_failed;
+    grant_of(s)->changed = selector_grant_changed;
     return s->base == NULL || s->id == NULL ? PAWL_ERR_NO_MEMORY : 0;
 }
 
@@ -198,38 +250,41 @@ int pawl_selector_new(struct pawl_client *c, const char *path,
     if (c == NULL || out == NULL || options == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    rc = recipe_new(sizeof(*s), c, destroy, &r);
+    rc = recipe_new(sizeof(*s), c, selector_destroy, &r);
     if (rc != 0) {
         return rc;
     }
     s = container_of(r, struct pawl_selector, r);
     prepare_take_struct(&s->o, sizeof(s->o), options);
-    rc = fill(s, path);
+    rc = selector_fill(s, path);
     if (rc == 0 && s->o.lead == NULL) {
         rc = PAWL_ERR_BAD_ARGUMENTS;
     }
     if (rc != 0) {
-        destroy(r);
+        selector_destroy(r);
         return rc;
     }
     *out = s;
     return 0;
 }
 
-static void leave(struct pawl_selector *s)
+static void selector_leave(struct pawl_selector *s)
 {
-    s->closed = true;
+    if (selector_is_closed(s)) {
+        return;
+    }
     if (s->state == SELECTOR_LEADING) {
         grant_ask_stop(grant_of(s));
+        selector_move(s, SELECTOR_LEAVING);
     } else {
-        s->state = SELECTOR_RESTING;
         candidate_leave(&s->candidate);
+        selector_move(s, SELECTOR_CLOSED);
     }
 }
 
-static void shut(struct recipe *r)
+static void selector_shut(struct recipe *r)
 {
-    leave(container_of(r, struct pawl_selector, r));
+    selector_leave(container_of(r, struct pawl_selector, r));
 }
 
 static bool must_not_wait(const struct pawl_selector *s)
@@ -247,14 +302,14 @@ void pawl_selector_free(struct pawl_selector *s)
         return;
     }
     e = s->r.e;
-    leave(s);
+    selector_leave(s);
     recipe_end(&s->r);
     pthread_mutex_lock(&e->lock);
-    while (s->state == SELECTOR_LEADING && !must_not_wait(s)) {
+    while (selector_leads(s) && !must_not_wait(s)) {
         pthread_cond_wait(&e->callback_done, &e->lock);
     }
     pthread_mutex_unlock(&e->lock);
-    recipe_free(&s->r, shut);
+    recipe_free(&s->r, selector_shut);
 }
 
 /* ---- orders ---- */
@@ -266,29 +321,26 @@ int pawl_selector_start(struct pawl_selector *s)
     if (rc != 0) {
         return rc;
     }
-    rc = s->started || s->closed ? PAWL_ERR_INVALID_STATE : candidate_enter(&s->candidate);
+    rc = s->state != SELECTOR_NEW ? PAWL_ERR_INVALID_STATE : candidate_enter(&s->candidate);
     if (rc == 0) {
-        s->started = true;
-        s->state = SELECTOR_QUEUED;
+        pthread_sigmask(SIG_BLOCK, NULL, &s->signals);
+        selector_move(s, SELECTOR_QUEUED);
     }
     recipe_end(&s->r);
     return rc;
 }
 
-static int requeue(struct pawl_selector *s)
+static int selector_requeue(struct pawl_selector *s)
 {
     int rc;
 
-    if (!s->started || s->closed || s->state == SELECTOR_QUEUED || s->again) {
-        return PAWL_ERR_INVALID_STATE;
-    }
-    if (s->state == SELECTOR_LEADING) {
+    if (s->state == SELECTOR_LEADING && !s->again) {
         s->again = true;
         return 0;
     }
-    rc = candidate_enter(&s->candidate);
+    rc = s->state != SELECTOR_RESTING ? PAWL_ERR_INVALID_STATE : candidate_enter(&s->candidate);
     if (rc == 0) {
-        s->state = SELECTOR_QUEUED;
+        selector_move(s, SELECTOR_QUEUED);
     }
     return rc;
 }
@@ -300,7 +352,7 @@ int pawl_selector_requeue(struct pawl_selector *s)
     if (rc != 0) {
         return rc;
     }
-    rc = requeue(s);
+    rc = selector_requeue(s);
     recipe_end(&s->r);
     return rc;
 }
@@ -312,7 +364,7 @@ int pawl_selector_interrupt(struct pawl_selector *s)
     if (rc != 0) {
         return rc;
     }
-    if (s->state == SELECTOR_LEADING) {
+    if (selector_leads(s)) {
         s->interrupted = true;
         grant_ask_stop(grant_of(s));
     } else {
@@ -329,10 +381,10 @@ int pawl_selector_close(struct pawl_selector *s)
     if (rc != 0) {
         return rc;
     }
-    if (!s->started || s->closed) {
+    if (s->state == SELECTOR_NEW || selector_is_closed(s)) {
         rc = PAWL_ERR_INVALID_STATE;
     } else {
-        leave(s);
+        selector_leave(s);
     }
     recipe_end(&s->r);
     return rc;
@@ -352,7 +404,7 @@ bool pawl_selector_should_stop(struct pawl_selector *s)
     if (!held) {
         grant_ask_stop(grant_of(s));
     }
-    stop = s->state != SELECTOR_LEADING || grant_of(s)->stop;
+    stop = !selector_leads(s) || grant_of(s)->stop;
     recipe_looked(&s->r);
     return stop;
 }
@@ -364,7 +416,7 @@ bool pawl_selector_is_leader(const struct pawl_selector *s)
     if (s == NULL || recipe_look(&s->r) != 0) {
         return false;
     }
-    leading = s->state == SELECTOR_LEADING;
+    leading = selector_leads(s);
     recipe_looked(&s->r);
     return leading && pawl_grant_held(&s->candidate.contender.grant);
 }
