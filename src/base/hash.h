@@ -1,48 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hash.h - hash functions for in-memory tables; nothing on disk or on the wire depends on them. */
+/* hash.h - SipHash-1-3 for in-memory tables; nothing on disk or on the wire depends on it.
+ *
+ * Names, paths and ids come from clients: with a hash that they can compute, a few thousand chosen
+ * ones fall into one bucket and every look-up walks them all. So there is a key of 128 bits, one for
+ * the process, which os/entropy.h draws from the system before the first table is made. A program
+ * that draws none (a simulator, a unit test) has a fixed key, and the same run every time. */
 #ifndef PAWL_BASE_HASH_H
 #define PAWL_BASE_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
-static inline uint64_t hash_u64(uint64_t x)
-{
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93u;
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93u;
-    x ^= x >> 32;
-    return x;
-}
+/* Before the first table: what is in a table is found under the key it was put in with. */
+void hash_set_key(uint64_t k0, uint64_t k1);
 
-static inline uint64_t hash_mix(uint64_t a, uint64_t b)
-{
-    __uint128_t product = (__uint128_t)a * b;
+/* A table has been made: from here on the key stands. */
+void hash_fix_key(void);
 
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
+/* `salt` tells tables apart, or is a part of what is looked for. */
+uint64_t hash_bytes(const void *data, size_t len, uint64_t salt);
+uint64_t hash_u64(uint64_t x);
 
-/* Eight bytes at a time, by 64x64->128 multiplication. */
-static inline uint64_t hash_bytes(const void *data, size_t len, uint64_t seed)
-{
-    const uint8_t *p = data;
-    uint64_t h = seed ^ (len * 0x9e3779b97f4a7c15u);
-    uint64_t word;
+/* The same in pieces: hash_stream_value() after each piece is hash_bytes() of all so far. So the
+ * hashes of all prefixes of a path cost one walk over it, not one walk each. */
+struct hash_stream {
+    uint64_t v[4];
+    uint64_t tail; /* the bytes behind the last whole word */
+    size_t len;
+};
 
-    while (len >= 8) {
-        memcpy(&word, p, 8);
-        h = hash_mix(h ^ word, 0xa0761d6478bd642fu);
-        p += 8;
-        len -= 8;
-    }
-    if (len > 0) {
-        word = 0;
-        memcpy(&word, p, len);
-        h = hash_mix(h ^ word, 0xe7037ed1a0b428dbu);
-    }
-    return hash_mix(h, 0x8ebc6af09c88c6e3u);
-}
+void hash_stream_begin(struct hash_stream *s, uint64_t salt);
+void hash_stream_add(struct hash_stream *s, const void *data, size_t len);
+uint64_t hash_stream_value(const struct hash_stream *s);
 
 #endif

@@ -4,15 +4,24 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/hash.h"
 
 enum { FIRST_BUCKETS = 16 };
 
-void map_init(struct map *m)
+bool map_try_init(struct map *m)
 {
+    hash_fix_key();
     m->buckets = calloc(FIRST_BUCKETS, sizeof(*m->buckets));
-    ASSERT(m->buckets != NULL);
     m->mask = FIRST_BUCKETS - 1;
     m->count = 0;
+    return m->buckets != NULL;
+}
+
+void map_init(struct map *m)
+{
+    bool made = map_try_init(m);
+
+    ASSERT(made);
 }
 
 void map_fini(struct map *m)
@@ -22,7 +31,7 @@ void map_fini(struct map *m)
     m->count = 0;
 }
 
-static void grow(struct map *m)
+static void map_grow(struct map *m)
 {
     size_t n = (m->mask + 1) * 2;
     struct map_entry **buckets = calloc(n, sizeof(*buckets));
@@ -46,7 +55,7 @@ static void grow(struct map *m)
 void map_insert(struct map *m, struct map_entry *entry, uint64_t hash)
 {
     if (m->count > m->mask) {
-        grow(m);
+        map_grow(m);
     }
     entry->hash = hash;
     entry->next = m->buckets[hash & m->mask];

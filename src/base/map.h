@@ -2,7 +2,8 @@
 /* map.h - intrusive hash map: the object carries its entry, the caller compares its own keys.
  *
  * Buckets grow by doubling; when memory for that runs out the map goes on with longer chains, so
- * an insertion cannot fail after the first. */
+ * an insertion cannot fail after the first. Hashes of what others may choose come from base/hash.h,
+ * so that nobody can choose what falls into one bucket. */
 #ifndef PAWL_BASE_MAP_H
 #define PAWL_BASE_MAP_H
 
@@ -21,8 +22,10 @@ struct map {
     size_t count;
 };
 
-/* Stops the process when there is no memory for the first buckets. */
+/* map_init() stops the process when there is no memory for the first buckets, map_try_init() says
+ * so. */
 void map_init(struct map *m);
+bool map_try_init(struct map *m);
 
 /* Frees the buckets, not the objects. */
 void map_fini(struct map *m);

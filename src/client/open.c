@@ -12,6 +12,7 @@
 
 #include "client/local.h"
 #include "client/place.h"
+#include "os/entropy.h"
 #include "wire/path.h"
 
 enum {
@@ -295,6 +296,7 @@ static struct engine *new_engine(const struct pawl_client_options *o)
 {
     struct engine *e = calloc(1, sizeof(*e));
 
+    entropy_key_tables();
     if (e == NULL) {
         return NULL;
     }

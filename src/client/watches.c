@@ -9,7 +9,7 @@
 #include "wire/path.h"
 #include "wire/request.h"
 
-enum { FIRST_BUCKETS = 16, BATCH_BYTES = 128 * 1024 };
+enum { BATCH_BYTES = 128 * 1024 };
 
 struct watcher {
     struct list link;
@@ -26,11 +26,9 @@ struct watched_path {
 
 int watches_init(struct watches *w)
 {
-    /* Not map_init(): that one stops the process without memory. */
-    *w = (struct watches){.paths = {.buckets = calloc(FIRST_BUCKETS, sizeof(struct map_entry *)),
-                                    .mask = FIRST_BUCKETS - 1}};
+    *w = (struct watches){0};
     list_init(&w->all);
-    return w->paths.buckets == NULL ? PAWL_ERR_NO_MEMORY : 0;
+    return map_try_init(&w->paths) ? 0 : PAWL_ERR_NO_MEMORY;
 }
 
 static uint64_t hash_of(struct bytes path)
@@ -43,9 +41,9 @@ static struct bytes path_of(const struct watched_path *p)
     return bytes_of(p->path, p->len);
 }
 
-static struct watched_path *find(const struct watches *w, struct bytes path)
+static struct watched_path *find_hashed(const struct watches *w, struct bytes path, uint64_t hash)
 {
-    struct map_entry *e = map_first(&w->paths, hash_of(path));
+    struct map_entry *e = map_first(&w->paths, hash);
 
     while (e != NULL) {
         struct watched_path *p = container_of(e, struct watched_path, entry);
@@ -56,6 +54,11 @@ static struct watched_path *find(const struct watches *w, struct bytes path)
         e = map_next(e);
     }
     return NULL;
+}
+
+static struct watched_path *find(const struct watches *w, struct bytes path)
+{
+    return find_hashed(w, path, hash_of(path));
 }
 
 static struct watched_path *find_or_add(struct watches *w, struct bytes path)
@@ -289,22 +292,28 @@ static unsigned concerned(enum pawl_event_type type)
 
 static size_t count_above(const struct watches *w, struct bytes path)
 {
+    struct path_walk walk;
+    struct bytes above;
+    uint64_t hash;
     size_t n = 0;
 
-    while (path.len > 1) {
-        path = path_parent(path);
-        n += count_tables(find(w, path), RECURSIVE, NULL);
+    path_walk_begin(&walk, path, 0);
+    while (path_walk_next(&walk, &above, &hash) && above.len < path.len) {
+        n += count_tables(find_hashed(w, above, hash), RECURSIVE, NULL);
     }
     return n;
 }
 
 static void take_above(struct watches *w, struct bytes path, struct event_item *e)
 {
-    while (path.len > 1) {
-        struct watched_path *p;
+    struct path_walk walk;
+    struct bytes above;
+    uint64_t hash;
 
-        path = path_parent(path);
-        p = find(w, path);
+    path_walk_begin(&walk, path, 0);
+    while (path_walk_next(&walk, &above, &hash) && above.len < path.len) {
+        struct watched_path *p = find_hashed(w, above, hash);
+
         if (p != NULL) {
             take(w, p, RECURSIVE, RECURSIVE, NULL, e);
         }

@@ -16,6 +16,7 @@
 #include "daemon/options.h"
 #include "os/clock.h"
 #include "os/disk_posix.h"
+#include "os/entropy.h"
 #include "os/socket.h"
 #include "pawl/error.h"
 #include "store/recovery.h"
@@ -312,8 +313,7 @@ static void start_member(struct host *h, struct tree *tree, int64_t zxid)
     struct member_options options;
 
     options_for_member(h->config, &options);
-    options.seed = (uint64_t)clock_wall_ms() ^ (uint64_t)getpid() << 40 ^
-                   (uint64_t)(uintptr_t)h; /* several may start at once in one process */
+    entropy_fill(&options.seed, sizeof(options.seed));
     options.facts = facts_collect;
     options.facts_arg = h;
     options.n_replayed = (int64_t)h->loaded.n_replayed;
@@ -429,6 +429,7 @@ int host_open(const struct config *config, bool in_memory, struct host **out,
     struct host *h = must_zalloc(sizeof(*h));
     int rc;
 
+    entropy_key_tables();
     h->config = config;
     h->in_memory = in_memory;
     h->port = -1;

@@ -8,6 +8,8 @@
 #include "base/memory.h"
 #include "wire/path.h"
 
+enum { PATH_SALT = 7 };
+
 /* A path somebody watches. */
 struct watched {
     struct map_entry entry;
@@ -41,7 +43,7 @@ void watch_table_fini(struct watch_table *t)
 
 static uint64_t hash_path(struct bytes path)
 {
-    return hash_bytes(path.data, path.len, 7);
+    return hash_bytes(path.data, path.len, PATH_SALT);
 }
 
 static struct bytes path_of(const struct watched *w)
@@ -200,9 +202,9 @@ static unsigned kinds_for(enum event_type type)
     }
 }
 
-static void fire_at(struct firing *f, struct bytes path, unsigned kinds)
+static void fire_at(struct firing *f, struct bytes path, uint64_t hash, unsigned kinds)
 {
-    struct watched *watched = find_watched(f->table, path, hash_path(path));
+    struct watched *watched = find_watched(f->table, path, hash);
     struct list *item, *next;
 
     if (watched == NULL) {
@@ -225,23 +227,30 @@ static void fire_at(struct firing *f, struct bytes path, unsigned kinds)
     }
 }
 
+static void fire_above(struct firing *f)
+{
+    struct path_walk walk;
+    struct bytes above;
+    uint64_t hash;
+
+    path_walk_begin(&walk, f->path, PATH_SALT);
+    while (path_walk_next(&walk, &above, &hash) && above.len < f->path.len) {
+        fire_at(f, above, hash, WATCH_RECURSIVE);
+    }
+}
+
 size_t watch_fire(struct watch_table *t, enum event_type type, struct bytes path, uint32_t acl,
                   int64_t zxid)
 {
     struct firing f = {t, type, path, acl, zxid, 0};
-    struct bytes up = path;
 
     if (t->paths.count == 0) {
         return 0;
     }
     t->serial++;
-    fire_at(&f, path, kinds_for(type));
-    if (type == EVENT_CHILDREN_CHANGED) {
-        return f.n_told;
-    }
-    while (t->n_recursive > 0 && up.len > 1) {
-        up = path_parent(up);
-        fire_at(&f, up, WATCH_RECURSIVE);
+    fire_at(&f, path, hash_path(path), kinds_for(type));
+    if (t->n_recursive > 0 && type != EVENT_CHILDREN_CHANGED) {
+        fire_above(&f);
     }
     return f.n_told;
 }

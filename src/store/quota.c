@@ -134,10 +134,8 @@ static void track_print(const struct track *t, struct strbuf *out)
 
 /* ---- which paths have limits ---- */
 
-static struct quota_path *find_path(const struct quota *q, struct bytes path)
+static struct quota_path *find_path(const struct quota *q, struct bytes path, uint64_t hash)
 {
-    uint64_t hash = hash_bytes(path.data, path.len, 0);
-
     for (struct map_entry *e = map_first(&q->paths, hash); e != NULL; e = map_next(e)) {
         struct quota_path *p = container_of(e, struct quota_path, entry);
 
@@ -150,20 +148,21 @@ static struct quota_path *find_path(const struct quota *q, struct bytes path)
 
 static void add_path(struct quota *q, struct bytes path)
 {
+    uint64_t hash = hash_bytes(path.data, path.len, 0);
     struct quota_path *p;
 
-    if (path.len <= 1 || find_path(q, path) != NULL) {
+    if (path.len <= 1 || find_path(q, path, hash) != NULL) {
         return;
     }
     p = must_zalloc(sizeof(*p) + path.len);
     p->len = (uint32_t)path.len;
     memcpy(p->path, path.data, path.len);
-    map_insert(&q->paths, &p->entry, hash_bytes(path.data, path.len, 0));
+    map_insert(&q->paths, &p->entry, hash);
 }
 
 static void remove_path(struct quota *q, struct bytes path)
 {
-    struct quota_path *p = find_path(q, path);
+    struct quota_path *p = find_path(q, path, hash_bytes(path.data, path.len, 0));
 
     if (p != NULL) {
         map_remove(&q->paths, &p->entry);
@@ -174,18 +173,21 @@ static void remove_path(struct quota *q, struct bytes path)
 /* The deepest quota that `path` is under; a null view when there is none. */
 static struct bytes deepest(const struct quota *q, struct bytes path)
 {
-    struct bytes prefix = path;
+    struct bytes found = BYTES_NULL;
+    struct path_walk walk;
+    struct bytes prefix;
+    uint64_t hash;
 
     if (q->paths.count == 0) {
-        return BYTES_NULL;
+        return found;
     }
-    while (prefix.len > 1) {
-        if (find_path(q, prefix) != NULL) {
-            return prefix;
+    path_walk_begin(&walk, path, 0);
+    while (path_walk_next(&walk, &prefix, &hash)) {
+        if (find_path(q, prefix, hash) != NULL) {
+            found = prefix;
         }
-        prefix = path_parent(prefix);
     }
-    return BYTES_NULL;
+    return found;
 }
 
 static znode_id side_node(const struct quota *q, struct bytes path, const char *name)

@@ -2,6 +2,7 @@
 #include "wire/path.h"
 
 #include <stdint.h>
+#include <string.h>
 
 /* One character of well-formed UTF-8 at `p`, up to U+FFFF (beyond that Java sees surrogates, which
  * paths may not contain). Returns its length, 0 when there is none. */
@@ -109,4 +110,34 @@ bool path_is_within(struct bytes path, struct bytes prefix)
         return false;
     }
     return path.len == prefix.len || path.data[prefix.len] == '/';
+}
+
+void path_walk_begin(struct path_walk *w, struct bytes path, uint64_t salt)
+{
+    *w = (struct path_walk){.path = path};
+    hash_stream_begin(&w->hash, salt);
+}
+
+static size_t path_walk_end_of_next(const struct path_walk *w)
+{
+    const uint8_t *from = w->path.data + w->at;
+    size_t left = w->path.len - w->at;
+    const uint8_t *slash = w->at == 0 ? from + 1 : memchr(from + 1, '/', left - 1);
+
+    return slash == NULL ? w->path.len : (size_t)(slash - w->path.data);
+}
+
+bool path_walk_next(struct path_walk *w, struct bytes *prefix, uint64_t *hash)
+{
+    size_t end;
+
+    if (w->at == w->path.len) {
+        return false;
+    }
+    end = path_walk_end_of_next(w);
+    hash_stream_add(&w->hash, w->path.data + w->at, end - w->at);
+    w->at = end;
+    *prefix = bytes_of(w->path.data, end);
+    *hash = hash_stream_value(&w->hash);
+    return true;
 }

@@ -63,8 +63,7 @@ static uint64_t state_of(const struct tree *t)
         }
     }
     for (int64_t id = 1; id <= N_SESSIONS; id++) {
-        sum = hash_mix(sum,
-                       tree_session_get(t, id, NULL) ? 0x9e3779b97f4a7c15u : 0xd6e8feb86659fd93u);
+        sum = hash_u64(sum ^ (tree_session_get(t, id, NULL) ? 1 : 2));
     }
     strbuf_fini(&scratch);
     return sum;

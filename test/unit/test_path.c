@@ -86,6 +86,31 @@ static void within_goes_by_whole_components(void **state)
     assert_false(path_is_within(BYTES_NULL, bytes_str("/a")));
 }
 
+static void a_walk_meets_every_prefix_with_its_hash(void **state)
+{
+    static const char *const paths[] = {"/", "/a", "/a/bc/d", "/zookeeper/quota/long-name-in-it/x"};
+    struct path_walk walk;
+    struct bytes prefix, wanted;
+    uint64_t hash;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        size_t n = 0, n_slashes = 0;
+
+        path_walk_begin(&walk, bytes_str(paths[i]), 5);
+        while (path_walk_next(&walk, &prefix, &hash)) {
+            assert_true(hash == hash_bytes(prefix.data, prefix.len, 5));
+            n++;
+        }
+        wanted = bytes_str(paths[i]);
+        assert_true(bytes_equal(prefix, wanted));
+        for (size_t k = 0; k < wanted.len; k++) {
+            n_slashes += wanted.data[k] == '/' ? 1 : 0;
+        }
+        assert_int_equal(n, wanted.len == 1 ? 1 : n_slashes + 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -95,6 +120,7 @@ int main(void)
         cmocka_unit_test(overlong_forms_are_not_valid),
         cmocka_unit_test(parent_and_name_split_at_the_last_slash),
         cmocka_unit_test(within_goes_by_whole_components),
+        cmocka_unit_test(a_walk_meets_every_prefix_with_its_hash),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

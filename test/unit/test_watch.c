@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/watch.h"
 
+#include <time.h>
+
 #include <stdlib.h>
 
 #include "base/prng.h"
 #include "lib/server_fixture.h"
 #include "lib/test.h"
+#include "store/acl_table.h"
 #include "pawl/error.h"
 #include "wire/path.h"
 
@@ -459,6 +462,30 @@ static void random_watches_fire_as_the_model_says(void **state)
     fixture_fini(&f);
 }
 
+/* Half a million components: one walk over the path, or minutes. */
+static void the_depth_of_a_path_costs_no_more_than_its_length(void **state)
+{
+    struct server_fixture f;
+    struct connection *c;
+    struct strbuf path;
+    clock_t began;
+
+    (void)state;
+    fixture_init(&f, NULL);
+    c = fixture_client(&f, 40000);
+    watch_add(&f.server->watches, c, bytes_str("/"), WATCH_RECURSIVE);
+    strbuf_init(&path, STRBUF_NO_LIMIT);
+    for (int i = 0; i < 500000; i++) {
+        strbuf_append_str(&path, "/a");
+    }
+    began = clock();
+    assert_int_equal(
+        watch_fire(&f.server->watches, EVENT_CREATED, strbuf_bytes(&path), ACL_OPEN, 7), 1);
+    assert_true(clock() - began < 10 * CLOCKS_PER_SEC);
+    strbuf_fini(&path);
+    fixture_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -476,6 +503,7 @@ int main(void)
         cmocka_unit_test(who_may_not_read_hears_nothing_and_its_watch_is_spent),
         cmocka_unit_test(a_returning_client_is_told_what_it_missed_or_armed),
         cmocka_unit_test(random_watches_fire_as_the_model_says),
+        cmocka_unit_test(the_depth_of_a_path_costs_no_more_than_its_length),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

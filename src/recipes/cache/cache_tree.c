@@ -7,8 +7,6 @@
 #include "base/hash.h"
 #include "recipes/cache/cache.h"
 
-enum { FIRST_BUCKETS = 16 };
-
 static uint64_t hash_of(const struct entry *parent, const char *name, size_t len)
 {
     return hash_bytes(name, len, hash_u64((uintptr_t)parent));
@@ -249,11 +247,8 @@ struct entry *cache_tree_next_up(const struct entry *top, struct entry *e)
 
 int cache_tree_init(struct pawl_cache *c)
 {
-    /* Not map_init(): that one stops the process without memory. */
-    c->entries = (struct map){.buckets = calloc(FIRST_BUCKETS, sizeof(struct map_entry *)),
-                              .mask = FIRST_BUCKETS - 1};
     strbuf_init(&c->path, STRBUF_NO_LIMIT);
-    if (c->entries.buckets == NULL) {
+    if (!map_try_init(&c->entries)) {
         return PAWL_ERR_NO_MEMORY;
     }
     c->root = new_entry(c, NULL, "", 0);
