@@ -114,6 +114,31 @@ static void walk_snapshot(struct host *h)
     }
 }
 
+static void on_reap(uv_timer_t *timer)
+{
+    struct host *h = timer->data;
+
+    h->reap_planned_us = INT64_MAX;
+    host_step(h, &(struct member_input){.kind = MEMBER_REAP});
+}
+
+static void plan_reaping(struct host *h)
+{
+    int64_t at_us = member_reap_us(h->member);
+    int64_t left_us;
+
+    if (at_us == h->reap_planned_us) {
+        return;
+    }
+    h->reap_planned_us = at_us;
+    if (at_us == INT64_MAX) {
+        uv_timer_stop(&h->reap);
+        return;
+    }
+    left_us = at_us - clock_monotonic_us();
+    uv_timer_start(&h->reap, on_reap, left_us <= 0 ? 0 : (uint64_t)(left_us + 999) / 1000, 0);
+}
+
 static void before_sleep(uv_prepare_t *prepare)
 {
     struct host *h = prepare->data;
@@ -132,6 +157,7 @@ static void before_sleep(uv_prepare_t *prepare)
     } else if (!txn_batch_empty(&h->effects.append)) {
         txnlog_thread_append(h->txnlog, &h->effects.append);
     }
+    plan_reaping(h);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -384,12 +410,15 @@ static void init_loop(struct host *h)
     uv_idle_init(&h->loop, &h->busy);
     uv_timer_init(&h->loop, &h->tick);
     uv_timer_init(&h->loop, &h->purge);
+    uv_timer_init(&h->loop, &h->reap);
     uv_timer_init(&h->loop, &h->accept_again);
     uv_async_init(&h->loop, &h->wake, on_wake);
     h->before_sleep.data = h;
     h->busy.data = h;
     h->tick.data = h;
     h->purge.data = h;
+    h->reap.data = h;
+    h->reap_planned_us = INT64_MAX;
     h->accept_again.data = h;
     h->wake.data = h;
 }

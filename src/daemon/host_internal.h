@@ -36,6 +36,8 @@ struct host {
     uv_idle_t busy; /* active while a snapshot is being walked: the loop does not sleep */
     uv_timer_t tick;
     uv_timer_t purge;
+    uv_timer_t reap;
+    int64_t reap_planned_us; /* what that timer is set to; INT64_MAX: not set */
     uv_timer_t accept_again;
     uv_async_t wake;
     struct listener listeners[MAX_LISTENERS];

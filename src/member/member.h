@@ -33,6 +33,7 @@ enum member_input_kind {
     MEMBER_DISCONNECT,       /* connection: gone, and freed by this step */
     MEMBER_DURABLE,          /* zxid, log_bytes, took_ms: the log is on disk up to here */
     MEMBER_TICK,             /* time has passed */
+    MEMBER_REAP,             /* the time of member_reap_us() has come */
     MEMBER_SNAPSHOT,         /* take a snapshot now, if none is being taken */
     MEMBER_SNAPSHOT_SLICE,   /* go on with it; effects->chunks grows */
     MEMBER_SNAPSHOT_WRITTEN, /* took_ms: the file is in place */
@@ -72,6 +73,10 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
 
 /* Connections with something to send or to close; taken off the list one by one. */
 struct connection *member_next_touched(struct member *m);
+
+/* When MEMBER_REAP has something to do, which may be sooner than the next tick; INT64_MAX: not as
+ * long as no node is made. */
+int64_t member_reap_us(const struct member *m);
 
 /* Whether MEMBER_SNAPSHOT_SLICE has anything to do. */
 bool member_is_snapshotting(const struct member *m);

@@ -231,6 +231,9 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
     case MEMBER_TICK:
         server_tick(m->server);
         break;
+    case MEMBER_REAP:
+        reaper_tick(m->server);
+        break;
     case MEMBER_SNAPSHOT:
         begin_snapshot(m);
         break;
@@ -243,6 +246,11 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
         break;
     }
     m->effects = NULL;
+}
+
+int64_t member_reap_us(const struct member *m)
+{
+    return reaper_next_us(m->server);
 }
 
 struct connection *member_next_touched(struct member *m)

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "pawl/error.h"
 #include "server/namespaces.h"
+#include "server/reaper.h"
 #include "store/acl_table.h"
 #include "store/quota.h"
 #include "wire/path.h"
@@ -272,9 +273,10 @@ static int prepare_delete(struct prepare *p, struct proposal *who, const struct 
     return PAWL_OK;
 }
 
-/* The reaper's: no session, no version, and a child made meanwhile makes it fail silently. */
+/* The reaper's: no session, no version. It went by what the tree had; a child, a change or another
+ * node of that name that came meanwhile makes it fail silently. */
 static int prepare_delete_container(struct prepare *p, struct proposal *who,
-                                    const struct request *q, struct txn_op *op)
+                                    const struct request *q, int64_t wall_ms, struct txn_op *op)
 {
     struct node_view node;
 
@@ -288,7 +290,7 @@ static int prepare_delete_container(struct prepare *p, struct proposal *who,
     if (node.n_children > 0) {
         return PAWL_ERR_NOT_EMPTY;
     }
-    if (tree_owner_kind(p->tree, node.stat.ephemeral_owner) == OWNER_SESSION) {
+    if (!reaper_is_due(p->tree, &node.stat, node.n_children, p->reap_never_used_ms, wall_ms)) {
         return PAWL_ERR_BAD_VERSION;
     }
     op->type = TXN_DELETE_CONTAINER;
@@ -415,7 +417,7 @@ static int prepare_op(struct prepare *p, struct proposal *who, const struct requ
     case OP_DELETE:
         return prepare_delete(p, who, q, op);
     case OP_DELETE_CONTAINER:
-        return prepare_delete_container(p, who, q, op);
+        return prepare_delete_container(p, who, q, wall_ms, op);
     case OP_SET_DATA:
         return prepare_set_data(p, who, q, wall_ms, op);
     case OP_SET_ACL:

@@ -30,6 +30,7 @@ struct prepare {
     bool enforce_quota;
     bool reconfig_enabled;
     bool close_session_txn; /* closeSession lists the nodes it deletes */
+    int64_t reap_never_used_ms;
     struct strbuf path;     /* scratch: a name with its sequence number */
     struct strbuf acl;      /* scratch: a list as it will be stored */
 };

@@ -11,7 +11,6 @@
 #include "server/commit.h"
 #include "server/handshake.h"
 #include "server/pipeline.h"
-#include "server/reaper.h"
 #include "store/quota.h"
 #include "store/txn_batch.h"
 
@@ -47,6 +46,7 @@ static void init_prepare(struct server *s)
     p->enforce_quota = s->options.enforce_quota;
     p->reconfig_enabled = s->options.reconfig_enabled;
     p->close_session_txn = s->options.close_session_txn;
+    p->reap_never_used_ms = s->options.reap_never_used_ms;
 }
 
 struct server *server_new(const struct server_options *options, struct server_host *host,

@@ -14,6 +14,7 @@
 #include "server/metrics.h"
 #include "server/prepare.h"
 #include "server/proposal.h"
+#include "server/reaper.h"
 #include "server/session.h"
 #include "server/watch.h"
 #include "store/apply.h"
@@ -90,10 +91,7 @@ struct server {
     int64_t wall_ms;
     int64_t started_us;
 
-    int64_t reap_at_us;
-    struct strbuf reap_queue; /* encoded paths still to be deleted */
-    size_t reap_queue_at;
-    int64_t reap_next_us;
+    struct reaper reaper;
 
     struct strbuf payload;  /* scratch */
     struct strbuf repaired; /* scratch: strings that were not UTF-8, made so */

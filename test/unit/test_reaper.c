@@ -143,6 +143,78 @@ static void a_child_made_in_time_saves_its_container(void **state)
     fixture_fini(&f);
 }
 
+/* Two are due; the one that has to wait for its turn, and is still there when this returns. */
+static const char *the_one_that_waits(struct server_fixture *f, struct connection **c)
+{
+    struct server_options o = fixture_options();
+
+    o.reap_per_minute = 60;
+    *c = begin(f, &o);
+    make(f, *c, OP_CREATE_TTL, "/first", 10);
+    make(f, *c, OP_CREATE_TTL, "/second", 10);
+    wait(f, *c, MINUTE_MS);
+    assert_int_equal(there(f, "/first") + there(f, "/second"), 1);
+    return there(f, "/first") ? "/first" : "/second";
+}
+
+static void a_plain_node_made_in_the_place_of_a_candidate_stays(void **state)
+{
+    struct server_fixture f;
+    struct connection *c;
+    const char *path = the_one_that_waits(&f, &c);
+
+    (void)state;
+    assert_int_equal(fixture_delete(&f, c, path), PAWL_OK);
+    assert_int_equal(fixture_create(&f, c, path, "precious", 0), PAWL_OK);
+    wait(&f, c, 5000);
+    assert_true(there(&f, path));
+    fixture_fini(&f);
+}
+
+static void a_candidate_that_was_refreshed_meanwhile_stays(void **state)
+{
+    struct server_fixture f;
+    struct connection *c;
+    struct request q;
+
+    (void)state;
+    c = begin(&f, NULL);
+    make(&f, c, OP_CREATE_TTL, "/t", 10);
+    wait(&f, c, MINUTE_MS - 1000);
+    f.hold = true; /* the change is in flight when the search finds the old one */
+    q = (struct request){.type = OP_SET_DATA, .path = bytes_str("/t"), .version = -1};
+    fixture_advance(&f, 995);
+    server_submit(f.server, NULL, 0, &q, 0);
+    fixture_advance(&f, 6);
+    assert_int_equal(f.server->proposed_zxid - f.server->applied_zxid, 2); /* and the delete */
+    f.hold = false;
+    fixture_commit_all(&f);
+    assert_true(there(&f, "/t"));
+    wait(&f, c, MINUTE_MS + 1000);
+    assert_false(there(&f, "/t"));
+    fixture_fini(&f);
+}
+
+static void the_next_search_is_due_after_the_interval_and_only_for_something(void **state)
+{
+    struct server_options o = fixture_options();
+    struct server_fixture f;
+    struct connection *c;
+
+    (void)state;
+    o.reap_interval_ms = 1;
+    c = begin(&f, &o);
+    assert_true(reaper_next_us(f.server) == INT64_MAX);
+    make(&f, c, OP_CREATE_TTL, "/t", 10);
+    fixture_advance(&f, 5);
+    assert_true(there(&f, "/t"));
+    assert_true(reaper_next_us(f.server) <= f.server->now_us + 1000);
+    fixture_advance(&f, 6);
+    assert_false(there(&f, "/t"));
+    assert_true(reaper_next_us(f.server) == INT64_MAX);
+    fixture_fini(&f);
+}
+
 static void they_go_at_an_even_pace(void **state)
 {
     struct server_options o = fixture_options();
@@ -165,7 +237,7 @@ static void they_go_at_an_even_pace(void **state)
     assert_in_range(before - tree_count(f.server->tree), 9, 11);
     wait(&f, c, 30000);
     assert_int_equal(tree_count(f.server->tree), 4);
-    assert_int_equal(f.server->reap_queue.capacity, 0);
+    assert_int_equal(f.server->reaper.queue.capacity, 0);
     fixture_fini(&f);
 }
 
@@ -199,6 +271,9 @@ int main(void)
         cmocka_unit_test(a_ttl_node_goes_when_it_is_old_and_childless),
         cmocka_unit_test(nested_containers_go_one_scan_after_the_other),
         cmocka_unit_test(a_child_made_in_time_saves_its_container),
+        cmocka_unit_test(a_plain_node_made_in_the_place_of_a_candidate_stays),
+        cmocka_unit_test(a_candidate_that_was_refreshed_meanwhile_stays),
+        cmocka_unit_test(the_next_search_is_due_after_the_interval_and_only_for_something),
         cmocka_unit_test(they_go_at_an_even_pace),
         cmocka_unit_test(it_is_nobodys_transaction),
     };
