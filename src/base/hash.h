@@ -2,9 +2,10 @@
 /* hash.h - SipHash-1-3 for in-memory tables; nothing on disk or on the wire depends on it.
  *
  * Names, paths and ids come from clients: with a hash that they can compute, a few thousand chosen
- * ones fall into one bucket and every look-up walks them all. So there is a key of 128 bits, one for
- * the process, which os/entropy.h draws from the system before the first table is made. A program
- * that draws none (a simulator, a unit test) has a fixed key, and the same run every time. */
+ * ones fall into one bucket and every look-up walks them all. So there is a key of 128 bits, one
+ * for the process, which os/entropy.h draws from the system before the first table is made. A
+ * program that draws none (a simulator, a unit test) has a fixed key, and the same run every time.
+ */
 #ifndef PAWL_BASE_HASH_H
 #define PAWL_BASE_HASH_H
 

@@ -31,8 +31,8 @@ struct prepare {
     bool reconfig_enabled;
     bool close_session_txn; /* closeSession lists the nodes it deletes */
     int64_t reap_never_used_ms;
-    struct strbuf path;     /* scratch: a name with its sequence number */
-    struct strbuf acl;      /* scratch: a list as it will be stored */
+    struct strbuf path; /* scratch: a name with its sequence number */
+    struct strbuf acl;  /* scratch: a list as it will be stored */
 };
 
 void prepare_init(struct prepare *p, struct tree *tree);

@@ -13,10 +13,10 @@
 struct server;
 
 struct reaper {
-    int64_t look_at_us;   /* the next search */
-    struct strbuf queue;  /* encoded paths still to be deleted */
-    size_t queue_at;      /* the first of them */
-    int64_t next_us;      /* when that one may go */
+    int64_t look_at_us;  /* the next search */
+    struct strbuf queue; /* encoded paths still to be deleted */
+    size_t queue_at;     /* the first of them */
+    int64_t next_us;     /* when that one may go */
 };
 
 void reaper_init(struct server *s);

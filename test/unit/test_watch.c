@@ -8,8 +8,8 @@
 #include "base/prng.h"
 #include "lib/server_fixture.h"
 #include "lib/test.h"
-#include "store/acl_table.h"
 #include "pawl/error.h"
+#include "store/acl_table.h"
 #include "wire/path.h"
 
 /* One who watches, another who writes. */
