@@ -92,11 +92,16 @@ static void on_answer(const struct pawl_reply *reply, void *arg)
 
 /* ---- the program's own timer ---- */
 
+/* The next number, once the last one has been seen. */
 static void write_counter(struct program *p)
 {
     char text[16];
-    int len = snprintf(text, sizeof(text), "%d", ++p->count);
+    int len;
 
+    if (p->count > p->n_seen) {
+        return;
+    }
+    len = snprintf(text, sizeof(text), "%d", ++p->count);
     must(pawl_set_async(p->client, PAWL_SET(.path = "/counter", .data = {text, (size_t)len}),
                         on_answer, "set"),
          "set");

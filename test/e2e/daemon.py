@@ -20,7 +20,7 @@ import zkwire as z  # noqa: E402
 
 PAWLD = os.environ.get("PAWLD") or os.path.join(REPO, "build", "bin", "pawld")
 LOCK_FILE = "pawl.lock"
-WAIT_SECONDS = 30
+WAIT_SECONDS = 120
 
 
 def run(*args, env=None, timeout=WAIT_SECONDS, **kwargs):

@@ -16,11 +16,19 @@ class Files(daemon.TestCase):
         for i in range(n):
             self.assertEqual(daemon.set_data(conn, "/", bytes([i % 256]) * size), 0)
 
+    def write_snapshots(self, conn, n, snap_count):
+        """Writes until there are `n` more snapshots; the last byte written. One that is still being
+        taken puts the next one off, so each is waited for."""
+        for _ in range(n):
+            before = len(files(self.data, "snapshot"))
+            self.write(conn, snap_count)
+            wait_until(lambda b=before: len(files(self.data, "snapshot")) > b, "a snapshot")
+        return (snap_count - 1) % 256
+
     def test_snapshots_and_logs_by_snap_count(self):
         d = self.start("-DsnapCount=50", "-DpreAllocSize=64")
         conn = d.connect()
-        self.write(conn, 500)
-        wait_until(lambda: len(files(self.data, "snapshot")) >= 5, "snapshots")
+        last = self.write_snapshots(conn, 6, 50)
         snapshots, logs = files(self.data, "snapshot"), files(self.data, "log")
         self.assertGreaterEqual(len(logs), 5)
         # a snapshot after at least half of snapCount transactions, and at most all of it
@@ -33,7 +41,7 @@ class Files(daemon.TestCase):
                 self.assertEqual(f.read(4), b"ZKLG")
         d.stop()
         d = self.start()
-        self.assertEqual(daemon.get(d.connect(), "/"), bytes([499 % 256]) * 100)
+        self.assertEqual(daemon.get(d.connect(), "/"), bytes([last]) * 100)
         d.stop()
 
     def test_a_log_file_is_limited_in_size(self):
@@ -59,8 +67,7 @@ class Files(daemon.TestCase):
 
     def test_old_files_are_purged(self):
         d = self.start("-DsnapCount=20", "-DpreAllocSize=64")
-        self.write(d.connect(), 300)
-        wait_until(lambda: len(files(self.data, "snapshot")) >= 6, "snapshots")
+        last = self.write_snapshots(d.connect(), 6, 20)
         d.stop()
         before = files(self.data, "snapshot")
         d = self.start("-Dautopurge.purgeInterval=1", "-Dautopurge.snapRetainCount=3",
@@ -71,10 +78,10 @@ class Files(daemon.TestCase):
         logs = [int(name.split(".")[1], 16) for name in files(self.data, "log")]
         self.assertLessEqual(logs[0], oldest + 1)  # what the oldest snapshot needs is there
         self.assertTrue(all(zxid > oldest for zxid in logs[1:]))
-        self.assertEqual(daemon.get(d.connect(), "/"), bytes([299 % 256]) * 100)
+        self.assertEqual(daemon.get(d.connect(), "/"), bytes([last]) * 100)
         d.stop()
         d = self.start()
-        self.assertEqual(daemon.get(d.connect(), "/"), bytes([299 % 256]) * 100)
+        self.assertEqual(daemon.get(d.connect(), "/"), bytes([last]) * 100)
         d.stop()
 
     def test_snapshots_and_logs_in_two_folders(self):

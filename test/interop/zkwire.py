@@ -6,6 +6,7 @@ would. Records are dicts. A string is given as str, or as bytes when it shall no
 strings received are decoded with surrogateescape, so two answers are equal exactly when their bytes
 are.
 """
+import contextlib
 import hashlib
 import base64
 import socket
@@ -294,10 +295,11 @@ class Conn:
     """One TCP connection. Requests are answered in order, so the oldest one outstanding tells how
     to decode an answer; auth, sasl and ping are matched by their xid, as clients do."""
 
-    def __init__(self, port, timeout=10.0, rcvbuf=None):
+    def __init__(self, port, timeout=60.0, rcvbuf=None):
         self.sock = self.open_socket(port, timeout, rcvbuf)
         self.timeout = timeout
         self.buffer = b""
+        self.held = None
         self.pending = deque()
         self.out_of_order = {}
         self.next_xid = 1
@@ -316,7 +318,20 @@ class Conn:
 
     # -- bytes --
 
+    @contextlib.contextmanager
+    def one_write(self):
+        """What is sent inside leaves together at its end: nothing can come between."""
+        self.held = b""
+        try:
+            yield self
+        finally:
+            data, self.held = self.held, None
+        self.send_raw(data)
+
     def send_raw(self, data):
+        if self.held is not None:
+            self.held += data
+            return
         try:
             self.sock.sendall(data)
         except (BrokenPipeError, ConnectionResetError):
