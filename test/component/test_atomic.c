@@ -9,16 +9,6 @@
 #include "lib/client_fixture.h"
 #include "lib/test.h"
 
-enum { SOON_MS = FIXTURE_SOON_S * 1000 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static struct pawl_atomic *new_atomic(struct pawl_client *c, const char *path,
                                       const struct pawl_atomic_options *options)
 {
@@ -390,9 +380,7 @@ static void add_one_in_a_trap(const char *path, bool mark, enum loss loss, const
     }
     trap.armed = true;
     assert_int_equal(pawl_atomic_add_async(a, 1, tell, t), 0);
-    for (int64_t end = now_ms() + SOON_MS; trap.armed;) {
-        assert_true(now_ms() < end);
-    }
+    wait_until(!trap.armed);
     if (loss == LOSE_ANSWER) {
         until_version(c, path, before != NULL);
     }

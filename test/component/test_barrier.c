@@ -8,16 +8,6 @@
 #include "lib/client_fixture.h"
 #include "lib/test.h"
 
-enum { SOON_MS = FIXTURE_SOON_S * 1000 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static bool exists(struct pawl_client *c, const char *path)
 {
     return pawl_exists(c, path, NULL, NULL) == 0;
@@ -34,9 +24,7 @@ static int n_nodes(struct pawl_client *c, const char *path)
 
 static void until_nodes(struct pawl_client *c, const char *path, int n)
 {
-    for (int64_t end = now_ms() + SOON_MS; n_nodes(c, path) != n;) {
-        assert_true(now_ms() < end);
-    }
+    wait_until(n_nodes(c, path) == n);
 }
 
 struct told {
@@ -550,9 +538,7 @@ static void a_slow_member_enters_though_the_others_leave(void **state)
         expect_told(&m[i].t, 0);
         start_leave(&m[i]);
     }
-    for (int64_t end = now_ms() + SOON_MS; n_nodes(m[1].c, "/d/slow") > 3;) {
-        assert_true(now_ms() < end);
-    }
+    wait_until(n_nodes(m[1].c, "/d/slow") <= 3);
     assert_int_equal(m[0].t.n, 0);
     tcp_proxy_freeze(p.proxy, false);
     expect_told(&m[0].t, 0);
@@ -596,9 +582,7 @@ static void what_a_dead_round_left_behind_lets_nobody_through(void **state)
         pawl_create(m[0].c, PAWL_CREATE(.path = "/d/stale/ready", .flags = PAWL_PARENTS), NULL), 0);
     start_enter(&m[0]);
     start_enter(&m[1]);
-    for (int64_t end = now_ms() + SOON_MS; exists(m[0].c, "/d/stale/ready");) {
-        assert_true(now_ms() < end);
-    }
+    wait_until(!exists(m[0].c, "/d/stale/ready"));
     until_nodes(m[0].c, "/d/stale", 2);
     assert_int_equal(m[0].t.n + m[1].t.n, 0);
     start_enter(&m[2]);
@@ -643,9 +627,7 @@ static void what_is_removed_late_is_not_the_next_round(void **state)
     assert_int_equal(pawl_double_barrier_new(trap.p.c, "/d/late", 2, &b), 0);
     trap.armed = true;
     assert_int_equal(pawl_double_barrier_enter_async(b, -1, tell_double, &t), 0);
-    for (int64_t end = now_ms() + SOON_MS; trap.armed;) {
-        assert_true(now_ms() < end);
-    }
+    wait_until(!trap.armed);
     assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = "/d/late/ready"), NULL), 0);
     assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/d/late/ready"), NULL), 0);
     tcp_proxy_cut(trap.p.proxy);

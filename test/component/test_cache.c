@@ -8,8 +8,6 @@
 #include "lib/test.h"
 #include "pawl/cache.h"
 
-enum { SOON_MS = FIXTURE_SOON_S * 1000 };
-
 static int persistent = 0, one_shot = PAWL_CACHE_ONE_SHOT;
 
 static void make(struct pawl_client *c, const char *path, const char *data)
@@ -255,7 +253,7 @@ static void too_many_nodes_are_told_and_taken_when_there_is_room(void **state)
             cache_log_until(&log, "DELETED");
         }
     }
-    for (int64_t end = cache_log_now_ms() + SOON_MS;;) { /* what was left out has come in */
+    for (int64_t end = now_ms() + SOON_MS;;) { /* what was left out has come in */
         struct pawl_reply *reply;
         size_t n;
 
@@ -265,7 +263,7 @@ static void too_many_nodes_are_told_and_taken_when_there_is_room(void **state)
         if (pawl_cache_size(log.cache) == n + 1) {
             break;
         }
-        assert_true(cache_log_now_ms() < end);
+        assert_true(now_ms() < end);
     }
     cache_log_close(&log);
     pawl_client_close(c);
@@ -302,9 +300,7 @@ static void room_below_one_parent_lets_in_what_is_below_another(void **state)
     full = n_cached_below(log.cache, "/two/a") == 6 ? "/two/a" : "/two/b";
     assert_int_equal(n_cached_below(log.cache, full), 6);
     del(c, full);
-    for (int64_t end = cache_log_now_ms() + SOON_MS; pawl_cache_size(log.cache) != 8;) {
-        assert_true(cache_log_now_ms() < end);
-    }
+    wait_until(pawl_cache_size(log.cache) == 8);
     cache_log_close(&log);
     pawl_client_close(c);
 }
@@ -468,9 +464,7 @@ static void children_deleted_during_the_load_do_not_hold_it_up(void **state)
         assert_int_equal(pawl_delete_async(d, PAWL_DELETE(.path = path), NULL, NULL), 0);
     }
     cache_log_until(&log, "INITIALISED");
-    for (int64_t end = cache_log_now_ms() + SOON_MS; pawl_cache_size(log.cache) != 1;) {
-        assert_true(cache_log_now_ms() < end);
-    }
+    wait_until(pawl_cache_size(log.cache) == 1);
     cache_log_close(&log);
     pawl_client_close(c);
     pawl_client_close(d);

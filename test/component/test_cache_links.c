@@ -14,7 +14,7 @@
 #include "pawl/cache.h"
 #include "recipes/cache/cache.h"
 
-enum { SOON_MS = FIXTURE_SOON_S * 1000, LARGE = 5000 };
+enum { LARGE = 5000 };
 
 static int persistent = 0, one_shot = PAWL_CACHE_ONE_SHOT;
 
@@ -68,9 +68,7 @@ static int watches_on_server(void)
 
 static void until_watches_on_server(int n)
 {
-    for (int64_t end = cache_log_now_ms() + SOON_MS; watches_on_server() != n;) {
-        assert_true(cache_log_now_ms() < end);
-    }
+    wait_until(watches_on_server() == n);
 }
 
 static size_t watchers_here(struct pawl_client *c)
@@ -280,14 +278,14 @@ static size_t compare_below(struct pawl_client *c, const struct pawl_cache *cach
 
 static void until_equal(struct pawl_client *c, const struct pawl_cache *cache, const char *path)
 {
-    for (int64_t end = cache_log_now_ms() + SOON_MS;;) {
+    for (int64_t end = now_ms() + SOON_MS;;) {
         bool same = true;
         size_t n = compare_below(c, cache, path, &same);
 
         if (same && pawl_cache_size(cache) == n) {
             return;
         }
-        assert_true(cache_log_now_ms() < end);
+        assert_true(now_ms() < end);
     }
 }
 
@@ -324,7 +322,7 @@ static void events_add_up(const struct cache_log *log, size_t n_left)
 /* Nothing is being read, and no event is on its way. */
 static void until_all_is_told(struct pawl_cache *cache)
 {
-    for (int64_t end = cache_log_now_ms() + SOON_MS;;) {
+    for (int64_t end = now_ms() + SOON_MS;;) {
         bool done;
 
         pthread_mutex_lock(&cache->r.e->lock);
@@ -333,7 +331,7 @@ static void until_all_is_told(struct pawl_cache *cache)
         if (done) {
             return;
         }
-        assert_true(cache_log_now_ms() < end);
+        assert_true(now_ms() < end);
     }
 }
 
@@ -389,9 +387,7 @@ static void no_watch_is_left_behind(void **state)
     assert_true(watches_on_server() > before);
     pawl_cache_free(cache);
     until_watches_on_server(before);
-    for (int64_t end = cache_log_now_ms() + SOON_MS; watchers_here(c) > 0;) {
-        assert_true(cache_log_now_ms() < end);
-    }
+    wait_until(watchers_here(c) <= 0);
     pawl_client_close(c);
 }
 

@@ -9,7 +9,7 @@
 #include "lib/test.h"
 #include "pawl/group.h"
 
-enum { SOON_MS = FIXTURE_SOON_S * 1000, MOST_ALLOCATIONS = 600, N_NODES = 6 };
+enum { MOST_ALLOCATIONS = 600, N_NODES = 6 };
 
 static int persistent = 0, one_shot = PAWL_CACHE_ONE_SHOT;
 
@@ -38,7 +38,7 @@ static void make_tree(struct pawl_client *c)
 
 static void until_value(const struct pawl_cache *cache, const char *path, const char *value)
 {
-    for (int64_t end = cache_log_now_ms() + SOON_MS;;) {
+    for (int64_t end = now_ms() + SOON_MS;;) {
         const struct pawl_node *n = pawl_cache_get(cache, path);
         bool there = n != NULL && strcmp(n->data.data, value) == 0;
 
@@ -46,7 +46,7 @@ static void until_value(const struct pawl_cache *cache, const char *path, const 
         if (there) {
             return;
         }
-        assert_true(cache_log_now_ms() < end);
+        assert_true(now_ms() < end);
     }
 }
 
@@ -138,14 +138,14 @@ static bool stay(struct pawl_client *c, struct pawl_client *other, int flags, lo
     if (rc == 0) {
         /* The delete of the round before may have been repeated, for want of memory for its answer,
          * and have hit this one: then it is made again. */
-        for (int64_t end = cache_log_now_ms() + SOON_MS;
+        for (int64_t end = now_ms() + SOON_MS;
              pawl_exists(other, "/stays", NULL, NULL) != 0;) {
-            assert_true(cache_log_now_ms() < end);
+            assert_true(now_ms() < end);
         }
         pawl_persistent_node_free(n);
-        for (int64_t end = cache_log_now_ms() + SOON_MS;
+        for (int64_t end = now_ms() + SOON_MS;
              pawl_exists(other, "/stays", NULL, NULL) == 0;) {
-            assert_true(cache_log_now_ms() < end);
+            assert_true(now_ms() < end);
         }
     }
     return failed;

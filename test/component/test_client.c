@@ -953,7 +953,7 @@ static void callbacks_can_be_polled(void **state)
     assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK); /* behind it, and answered */
     assert_int_equal(done, 0);
     while (done == 0) {
-        assert_true(pawl_client_dispatch(c, FIXTURE_SOON_S * 1000) > 0);
+        assert_true(pawl_client_dispatch(c, SOON_S * 1000) > 0);
     }
     assert_int_equal(done, 1);
     pawl_client_close(c);

@@ -399,7 +399,7 @@ static void a_server_that_only_accepts_is_not_stormed(void **state)
     assert_int_equal(pawl_client_open(&o, &c), PAWL_OK);
     assert_int_equal(pawl_client_wait_connected(c, 1500), PAWL_ERR_OPERATION_TIMEOUT);
     tcp_proxy_freeze(proxy, false);
-    assert_int_equal(pawl_client_wait_connected(c, FIXTURE_SOON_S * 1000), PAWL_OK);
+    assert_int_equal(pawl_client_wait_connected(c, SOON_S * 1000), PAWL_OK);
     links = tcp_proxy_links(proxy);
     assert_in_range(links, 2, 20);
     pawl_client_close(c);

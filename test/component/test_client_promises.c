@@ -13,7 +13,7 @@
 #include "lib/client_fixture.h"
 #include "lib/test.h"
 
-enum { SOON_MS = FIXTURE_SOON_S * 1000, STREAM_SESSION_MS = 2000 };
+enum { STREAM_SESSION_MS = 2000 };
 
 /* ---- small helpers ---- */
 
@@ -38,14 +38,6 @@ static void post(const struct pawl_reply *reply, void *arg)
 {
     (void)reply;
     sem_post(arg);
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static void until_version(struct pawl_client *c, const char *path, int version)
@@ -262,16 +254,10 @@ static int count_threads(void)
     return n;
 }
 
-enum { A_MOMENT_MS = 200 };
-
 /* A thread that was joined stays in /proc for a moment: the kernel clears its id first. */
 static void expect_threads(int n)
 {
-    int64_t end = now_ms() + A_MOMENT_MS;
-
-    while (count_threads() > n && now_ms() < end) {
-    }
-    assert_int_equal(count_threads(), n);
+    wait_until(count_threads() == n);
 }
 
 static void after_close_no_thread_is_left(void **state)

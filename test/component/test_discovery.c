@@ -12,16 +12,6 @@
 #include "lib/client_fixture.h"
 #include "lib/test.h"
 
-enum { SOON_MS = FIXTURE_SOON_S * 1000 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static struct pawl_discovery *new_discovery(struct pawl_client *c, const char *base)
 {
     struct pawl_discovery *d = NULL;
@@ -48,9 +38,7 @@ static bool exists(struct pawl_client *c, const char *path)
 
 static void until_exists(struct pawl_client *c, const char *path, bool yes)
 {
-    for (int64_t end = now_ms() + SOON_MS; exists(c, path) != yes;) {
-        assert_true(now_ms() < end);
-    }
+    wait_until(exists(c, path) == yes);
 }
 
 static void assert_data(struct pawl_client *c, const char *path, const char *text)

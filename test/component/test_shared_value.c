@@ -9,16 +9,6 @@
 #include "lib/test.h"
 #include "recipes/counter/cas.h"
 
-enum { SOON_MS = FIXTURE_SOON_S * 1000 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static struct pawl_shared_value *new_value(struct pawl_client *c, const char *path,
                                            const char *seed)
 {
@@ -50,9 +40,7 @@ static bool is(const struct pawl_shared_value *v, const char *text, bool exists)
 
 static void until(const struct pawl_shared_value *v, const char *text, bool exists)
 {
-    for (int64_t end = now_ms() + SOON_MS; !is(v, text, exists);) {
-        assert_true(now_ms() < end);
-    }
+    wait_until(is(v, text, exists));
 }
 
 static void set_node(struct pawl_client *c, const char *path, const char *text)

@@ -140,6 +140,9 @@ bool wait_until(struct pawl_client *c, bool (*condition)(void *), void *arg, int
 
 enum { MAX_RECORDED = 256 };
 
+/* Longer than anything takes on a machine that has other things to do. */
+enum { LONG_MS = 60000 };
+
 struct recorded_event {
     enum pawl_event_type type;
     enum pawl_state state;

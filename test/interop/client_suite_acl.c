@@ -131,7 +131,7 @@ static void credentials_are_sent_on_every_connection(void)
     EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a"), .acls = ACLS(only_us))));
     for (int i = 0; i < 3; i++) {
         relay_cut(relay);
-        EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, 10000));
+        EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
         states.n = 0;
         EXPECT_OK(DO(get, c, at("a"), NULL)); /* the first request on the new connection */
         r = DO_WHOAMI(c);

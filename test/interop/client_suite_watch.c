@@ -247,12 +247,12 @@ static void a_watch_is_forgotten_locally_without_a_link(void)
     open_through(relay, &states, &c);
     EXPECT_OK(DO(get, c, at(""), &watch));
     relay_down(relay);
-    EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, 5000));
+    EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, LONG_MS));
     EXPECT_INT(
         pawl_unwatch_async(c, at(""), PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL, &watch, NULL, NULL),
         PAWL_OK);
     relay_set(relay, RELAY_PASS);
-    EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, 10000));
+    EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     expect_events(c, e, 1);
     expect_event(e, 0, PAWL_EVENT_WATCH_REMOVED, at(""));
     EXPECT_OK(DO(set, c, PAWL_SET(.path = at(""))));
@@ -282,7 +282,7 @@ static void watches_are_set_again_after_reconnect(void)
     EXPECT_OK(DO(watch, c, at("p"), PAWL_WATCH_PERSISTENT, &w[3]));
     EXPECT_OK(DO(watch, c, at("r"), PAWL_WATCH_RECURSIVE, &w[4]));
     relay_cut(relay);
-    EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, 10000));
+    EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     EXPECT_OK(DO(sync, c, "/"));
     EXPECT_OK(DO(set, other, PAWL_SET(.path = at(""))));
     EXPECT_OK(DO(create, other, PAWL_CREATE(.path = at("a"))));
@@ -320,13 +320,13 @@ static void changes_during_a_cut_are_told_once_after_it(void)
     EXPECT_OK(DO(children, c, at(""), &on_list));
     EXPECT_REFUSED(DO(exists, c, at("a"), &on_made), PAWL_ERR_NO_NODE);
     relay_down(relay);
-    EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, 5000));
+    EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, LONG_MS));
     EXPECT_OK(DO(set, other, PAWL_SET(.path = at(""))));
     EXPECT_OK(DO(set, other, PAWL_SET(.path = at(""))));
     EXPECT_OK(DO(create, other, PAWL_CREATE(.path = at("a"))));
     EXPECT_INT(data->n + list->n + made->n, 0);
     relay_set(relay, RELAY_PASS);
-    EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, 10000));
+    EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     expect_events(c, data, 1);
     expect_event(data, 0, PAWL_EVENT_DATA_CHANGED, at(""));
     expect_events(c, list, 1);
@@ -356,7 +356,7 @@ static void many_watches_are_set_again_in_chunks(void)
     }
     EXPECT_REFUSED(answer_wait(c, &a[N - 1]), PAWL_ERR_NO_NODE);
     relay_cut(relay);
-    EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, 10000));
+    EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     EXPECT_OK(DO(sync, c, "/"));
     EXPECT_OK(DO(create, other, PAWL_CREATE(.path = at(text("%s%d", long_name, 0)))));
     EXPECT_OK(DO(create, other, PAWL_CREATE(.path = at(text("%s%d", long_name, N / 2)))));

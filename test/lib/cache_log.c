@@ -10,14 +10,6 @@
 #include "lib/client_fixture.h"
 #include "lib/test.h"
 
-int64_t cache_log_now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static int put_node(char *out, size_t size, const struct pawl_node *n)
 {
     return snprintf(out, size, "%s=%.24s v%d", n->path,

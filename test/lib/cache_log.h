@@ -44,6 +44,4 @@ void cache_log_until_last(struct cache_log *log, const char *line);
 /* No event has come beyond those looked at. */
 void cache_log_is_quiet(struct cache_log *log);
 
-int64_t cache_log_now_ms(void);
-
 #endif

@@ -61,7 +61,7 @@ struct pawl_client_options client_fixture_options(void)
 
     pawl_client_options_init(&o);
     o.servers = address;
-    o.session_timeout_ms = 10000;
+    o.session_timeout_ms = 30000;
     o.name_space = root;
     return o;
 }
@@ -72,7 +72,7 @@ struct pawl_client *client_fixture_open(const struct pawl_client_options *option
     struct pawl_client *c = NULL;
 
     assert_int_equal(pawl_client_open(options == NULL ? &usual : options, &c), PAWL_OK);
-    assert_int_equal(pawl_client_wait_connected(c, FIXTURE_SOON_S * 1000), PAWL_OK);
+    assert_int_equal(pawl_client_wait_connected(c, SOON_S * 1000), PAWL_OK);
     return c;
 }
 
@@ -86,7 +86,7 @@ void wait_semaphore(sem_t *s)
     struct timespec t;
 
     clock_gettime(CLOCK_REALTIME, &t);
-    t.tv_sec += FIXTURE_SOON_S;
+    t.tv_sec += SOON_S;
     assert_int_equal(sem_timedwait(s, &t), 0);
 }
 

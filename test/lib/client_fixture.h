@@ -10,9 +10,8 @@
 #include <semaphore.h>
 #include <stdbool.h>
 
+#include "lib/patience.h"
 #include "lib/tcp_proxy.h"
-
-enum { FIXTURE_SOON_S = 20 };
 
 /* One more setting of the server, "key=value"; before the set-up. */
 extern const char *client_fixture_property;
@@ -22,7 +21,7 @@ int client_fixture_start(void **state);
 int client_fixture_stop(void **state);
 int client_fixture_port(void);
 
-/* A session of 10 s in a namespace of this process's own. */
+/* A session of 30 s in a namespace of this process's own. */
 struct pawl_client_options client_fixture_options(void);
 
 /* Fails the test when it does not connect. NULL: the usual options. */

@@ -15,16 +15,6 @@
 
 #include "lib/client_fixture.h"
 
-enum { SOON_MS = FIXTURE_SOON_S * 1000 };
-
-static inline int64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static inline int n_nodes(struct pawl_client *c, const char *path)
 {
     struct pawl_reply *reply;
@@ -36,9 +26,7 @@ static inline int n_nodes(struct pawl_client *c, const char *path)
 
 static inline void until_nodes(struct pawl_client *c, const char *path, int n)
 {
-    for (int64_t end = now_ms() + SOON_MS; n_nodes(c, path) != n;) {
-        assert_true(now_ms() < end);
-    }
+    wait_until(n_nodes(c, path) == n);
 }
 
 /* That the server has, of everybody: on data and on children. */
@@ -67,9 +55,7 @@ static inline int n_watches(void)
 
 static inline void until_watches(int n)
 {
-    for (int64_t end = now_ms() + SOON_MS; n_watches() != n;) {
-        assert_true(now_ms() < end);
-    }
+    wait_until(n_watches() == n);
 }
 
 static inline void until_no_watches(void)
