@@ -15,7 +15,7 @@ SOAK_TIME ?= 3600
 # Labels that take longer than a change should wait for; `make interop` runs them.
 LONG = interop-full|soak
 
-.PHONY: all deps deps-build deps-test deps-fuzz deps-format run test bench fuzz interop soak \
+.PHONY: all deps deps-build deps-test deps-fuzz deps-format run check test bench fuzz interop soak \
         coverage install format help clean
 
 all: deps-build ## Build a release: programs in build/bin, libraries in build/lib (the default)
@@ -38,6 +38,12 @@ test: deps-build deps-test ## Build with and without sanitizers and run the test
 	    cmake --build --preset $$preset -j$(JOBS) || exit 1; \
 	done
 	@scripts/ctest.sh $(JOBS) '$(LONG)' build-dev build-tsan build
+
+# One build, no Java: for those who are changing something.
+check: deps-build ## Build with the address sanitizer and run what needs nobody else's programs (2 minutes)
+	@cmake --preset dev -DPAWL_TESTS=ON >/dev/null
+	@cmake --build build-dev -j$(JOBS)
+	@ctest --test-dir build-dev -L 'unit|component|sim|fuzz' -j$$((2 * $(JOBS))) --output-on-failure
 
 bench: all deps-test ## Measure against Apache ZooKeeper on this machine; one table of ratios
 	@cmake --preset release -DPAWL_TESTS=ON >/dev/null

@@ -19,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "interop"))
 
 import servers  # noqa: E402
+from patience import wait_until  # noqa: E402
 
 # What, how many, for a factor of 1.
 KINDS = (("acquire", 1000), ("lock", 1000), ("queue", 100), ("rwlock", 100), ("semaphore", 100),
@@ -40,6 +41,10 @@ def numbers(server):
             for key in ("watch_count", "ephemerals_count", "znode_count", "global_sessions")}
 
 
+def is_clean(left):
+    return (left["watch_count"], left["ephemerals_count"], left["global_sessions"]) == (0, 0, 1)
+
+
 def run(server, program, what, n):
     began = time.monotonic()
     # What threads keep for themselves of freed memory would count as in use.
@@ -52,19 +57,13 @@ def run(server, program, what, n):
         assert line, "%s ended with %d" % (what, process.wait())
         done, heap, rss = map(int, line)
         looks.append((done, heap, rss, server.rss_kb()))
-    deadline = time.monotonic() + 10
-    while True:  # a release in the background may be under way still
-        left = numbers(server)
-        if not left["watch_count"] and not left["ephemerals_count"] or time.monotonic() > deadline:
-            break
-        time.sleep(0.02)
-    assert left["watch_count"] == 0 and left["ephemerals_count"] == 0, (what, left)
-    assert left["global_sessions"] == 1, (what, left)
+    # A release in the background may be under way still.
+    wait_until(lambda: is_clean(numbers(server)), "nothing to be left of %s" % what)
     process.stdin.write("\n")
     process.stdin.close()
     assert process.wait(30) == 0, what
     report(what, n, looks, time.monotonic() - began)
-    return left["znode_count"]
+    return numbers(server)["znode_count"]
 
 
 def report(what, n, looks, seconds):

@@ -9,37 +9,24 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(REPO, "test", "interop"))
+sys.path[:0] = [os.path.join(REPO, "test", "interop"), os.path.join(REPO, "test", "lib")]
 
 import zkwire as z  # noqa: E402
+from patience import PATIENCE_SECONDS, wait_until  # noqa: E402
 
 PAWLD = os.environ.get("PAWLD") or os.path.join(REPO, "build", "bin", "pawld")
 LOCK_FILE = "pawl.lock"
-WAIT_SECONDS = 120
 
 
-def run(*args, env=None, timeout=WAIT_SECONDS, **kwargs):
+def run(*args, env=None, timeout=PATIENCE_SECONDS, **kwargs):
     """pawld to its end. Gives (exit code, what it printed, what it logged)."""
     done = subprocess.run([PAWLD] + [str(a) for a in args], capture_output=True, text=True,
                           timeout=timeout, env=dict(os.environ, **(env or {})), **kwargs)
     return done.returncode, done.stdout, done.stderr
-
-
-def wait_until(condition, what, timeout=WAIT_SECONDS):
-    """Polls what cannot be waited for; the truthy result of `condition`, or an error."""
-    deadline = time.monotonic() + timeout
-    while True:
-        result = condition()
-        if result:
-            return result
-        if time.monotonic() > deadline:
-            raise AssertionError("waited %d s for %s" % (timeout, what))
-        time.sleep(0.01)
 
 
 class Daemon:
@@ -72,7 +59,7 @@ class Daemon:
     def signal(self, number):
         self.process.send_signal(number)
 
-    def wait(self, timeout=WAIT_SECONDS):
+    def wait(self, timeout=PATIENCE_SECONDS):
         return self.process.wait(timeout)
 
     def stop(self):
@@ -116,7 +103,7 @@ def connect_unix(path):
 
 def four_letter_word(sock, word):
     with sock:
-        sock.settimeout(WAIT_SECONDS)
+        sock.settimeout(PATIENCE_SECONDS)
         sock.sendall(word.encode())
         text = b""
         while True:

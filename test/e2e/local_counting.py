@@ -21,22 +21,14 @@ import sys
 import tempfile
 import time
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "lib"))
+
+from patience import PATIENCE_SECONDS, wait_until  # noqa: E402
+
 TAKE_OVER_SECONDS = 1.0
-PATIENCE_SECONDS = 40
 COUNTS_EACH = 5
 LINE = re.compile(r"(\d+) (count|state|error) (.*)")
-
-
-def wait_until(condition, what, timeout=PATIENCE_SECONDS):
-    """Polls what cannot be waited for; the truthy result of `condition`, or an error."""
-    deadline = time.monotonic() + timeout
-    while True:
-        result = condition()
-        if result:
-            return result
-        if time.monotonic() > deadline:
-            raise AssertionError("waited %.1f s for %s" % (timeout, what))
-        time.sleep(0.005)
 
 
 class Worker:
@@ -132,8 +124,7 @@ class Crowd:
         self.dead.append(host)
         began = time.monotonic()
         host.kill9()
-        wait_until(lambda: self.host_pid() not in (None, pid), "another host",
-                   TAKE_OVER_SECONDS)
+        wait_until(lambda: self.host_pid() not in (None, pid), "another host")
         return time.monotonic() - began
 
     def close(self):
@@ -173,6 +164,9 @@ def run(options, folder):
                           capture_output=True, text=True).stdout
     final, version = map(int, re.search(r"counter (\d+) version (\d+)", text).groups())
     check_counts(crowd, options.kills, final, version)
+    slow = [seconds for seconds in took if seconds > TAKE_OVER_SECONDS]
+    # The machine may be busy with something else now and then, but not most of the time.
+    assert len(slow) <= options.kills // 2, "slow to take over: %s" % slow
     outages = [o for w in crowd.alive + crowd.dead for o in w.outages()]
     print("%d counts by %d processes, %d kills; another host after %.2f s at most; "
           "suspended %.2f s at most" % (final, options.workers, options.kills, max(took),

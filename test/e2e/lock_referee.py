@@ -35,11 +35,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "interop"))
 
 import servers  # noqa: E402
+from patience import PATIENCE_SECONDS  # noqa: E402
 
-SESSION_MS = 1500
+SESSION_MS = 4000
 TICK_MS = 300
-SLACK_SECONDS = 3.0  # over the session: rounding to a tick, and a busy machine
-PATIENCE_SECONDS = 40
+SLACK_SECONDS = 60  # of a busy machine
 WORKERS = 5
 
 

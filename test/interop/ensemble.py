@@ -15,11 +15,11 @@ import shutil
 import signal
 import sys
 import tempfile
-import time
 
 import servers
+from patience import wait_until
 
-ELECTION_SECONDS = 40
+ELECTION_SECONDS = 120
 WORD_SECONDS = 1.0  # a paused member accepts connections and stays silent
 
 # Small delays: tests kill leaders often, and wait for the next one every time.
@@ -126,15 +126,7 @@ class Ensemble:
         return bool(taken)
 
     def wait_for(self, condition, what, timeout=ELECTION_SECONDS):
-        deadline = time.monotonic() + timeout
-        while True:
-            result = condition()
-            if result:
-                return result
-            if time.monotonic() > deadline:
-                raise RuntimeError("the ensemble waited %d s for %s; logs in %s"
-                                   % (timeout, what, self.dir))
-            time.sleep(0.05)  # polling other processes: there is nothing to wait on
+        return wait_until(condition, "%s; logs in %s" % (what, self.dir), timeout)
 
     def wait_all(self):
         """Until every member that is neither dead nor paused serves, one of them as the leader."""

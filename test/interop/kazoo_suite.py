@@ -10,9 +10,7 @@ that skips itself and is not named there counts as failed. --quick leaves the sl
 """
 import argparse
 import os
-import random
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +18,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 
 import servers
+from patience import free_ports
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEFT_OUT = os.path.join(HERE, "kazoo_left_out.txt")
@@ -40,32 +39,13 @@ def read_left_out(scopes):
     return tests
 
 
-def free_ports(members):
-    """The first of a block of free ports, in the layout of kazoo's harness: ten per member."""
-    for _ in range(100):
-        first = random.randrange(20000, 32000, 10)
-        wanted = [first + 10 * m + i for m in range(members) for i in range(4)]
-        if all(is_free(port) for port in wanted):
-            return first
-    raise SystemExit("no block of free ports found")
-
-
-def is_free(port):
-    with socket.socket() as s:
-        try:
-            s.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-        return True
-
-
 def run_pytest(options, left_out, report):
     env = dict(os.environ)
     env.update({
         "KAZOO_SUITE_SERVER": options.server,
         "ZOOKEEPER_VERSION": "3.8.0",
         "ZOOKEEPER_CLUSTER_SIZE": str(options.members),
-        "ZOOKEEPER_PORT_OFFSET": str(free_ports(options.members)),
+        "ZOOKEEPER_PORT_OFFSET": str(free_ports(10 * options.members)),
         "KAZOO_SUITE_LEFT_OUT": "\n".join(left_out),
         "PYTHONPATH": HERE,
         "PYTHONDONTWRITEBYTECODE": "1",

@@ -9,26 +9,16 @@ import queue
 import re
 import socketserver
 import subprocess
+import sys
 import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "lib"))
+
+from patience import PATIENCE_SECONDS, wait_until  # noqa: E402,F401
+
 VECTORS = os.path.join(os.path.dirname(HERE), "vectors", "curator")
-PATIENCE_SECONDS = 60
-
-
-def wait_until(condition, what, timeout=PATIENCE_SECONDS):
-    """Polls what cannot be waited for; the truthy result of `condition`, or an error."""
-    deadline = time.monotonic() + timeout
-    while True:
-        result = condition()
-        if result:
-            return result
-        if time.monotonic() > deadline:
-            raise AssertionError("waited %.1f s for %s" % (timeout, what))
-        time.sleep(0.005)
-
-
 # ---- peers ------------------------------------------------------------------------------------
 
 class Answer:

@@ -13,13 +13,18 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(REPO, "test", "lib"))
+
+from patience import free_port  # noqa: E402
+
 JAR_FOLDER = "/usr/share/java"
-READY_SECONDS = 60
-STOP_SECONDS = 15
+READY_SECONDS = 120
+STOP_SECONDS = 60
 
 # Keys that Apache's parser of zoo.cfg knows by name. All others are system properties.
 CFG_KEYS = {
@@ -42,13 +47,6 @@ BASE_CONFIG = {
     "admin.enableServer": "false",
     "4lw.commands.whitelist": "*",
 }
-
-
-def free_port():
-    """A port that was free a moment ago; Server.start tries another one if it was taken since."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def four_letter_word(port, word, timeout=5.0):
