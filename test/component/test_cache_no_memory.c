@@ -138,13 +138,11 @@ static bool stay(struct pawl_client *c, struct pawl_client *other, int flags, lo
     if (rc == 0) {
         /* The delete of the round before may have been repeated, for want of memory for its answer,
          * and have hit this one: then it is made again. */
-        for (int64_t end = now_ms() + SOON_MS;
-             pawl_exists(other, "/stays", NULL, NULL) != 0;) {
+        for (int64_t end = now_ms() + SOON_MS; pawl_exists(other, "/stays", NULL, NULL) != 0;) {
             assert_true(now_ms() < end);
         }
         pawl_persistent_node_free(n);
-        for (int64_t end = now_ms() + SOON_MS;
-             pawl_exists(other, "/stays", NULL, NULL) == 0;) {
+        for (int64_t end = now_ms() + SOON_MS; pawl_exists(other, "/stays", NULL, NULL) == 0;) {
             assert_true(now_ms() < end);
         }
     }

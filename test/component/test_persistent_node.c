@@ -156,8 +156,7 @@ static void a_node_that_exists_is_taken_over_with_our_data(void **state)
     until(c, "/pn-there", "d");
     pawl_client_close(other); /* its session takes it along: ours follows */
     other = client_fixture_open(NULL);
-    for (int64_t end = now_ms() + SOON_MS, owner = 0;
-         owner != pawl_client_session_id(c);) {
+    for (int64_t end = now_ms() + SOON_MS, owner = 0; owner != pawl_client_session_id(c);) {
         struct pawl_reply *reply;
 
         (void)pawl_exists(other, "/pn-there", NULL, &reply);

@@ -324,7 +324,7 @@ static void lost_comes_while_all_servers_are_paused(void)
     took = now_ms() - began;
     printf("    LOST after %lld ms with a timeout of %d\n", (long long)took, TIMEOUT_MS);
     EXPECT(took >= TIMEOUT_MS / 2);
-        EXPECT_INT(pawl_client_certain_ms(c), 0);
+    EXPECT_INT(pawl_client_certain_ms(c), 0);
     expect_states(c, &states, "CONNECTED SUSPENDED LOST");
     control("resume all");
     EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));

@@ -24,11 +24,11 @@ static inline void rest(void)
 }
 
 /* Polls what cannot be waited for. */
-#define wait_until(condition)                                                     \
-    for (int64_t until_ms_ = now_ms() + SOON_MS; !(condition); rest()) {          \
-        if (now_ms() >= until_ms_) {                                              \
-            fail_msg("waited %d s for " #condition, (int)SOON_S);                 \
-        }                                                                         \
+#define wait_until(condition)                                            \
+    for (int64_t until_ms_ = now_ms() + SOON_MS; !(condition); rest()) { \
+        if (now_ms() >= until_ms_) {                                     \
+            fail_msg("waited %d s for " #condition, (int)SOON_S);        \
+        }                                                                \
     }
 
 #endif
