@@ -80,13 +80,6 @@ void core_free(struct core *c)
     free(c);
 }
 
-void chunk_unref(struct chunk *c)
-{
-    if (c != NULL && atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1) {
-        free(c);
-    }
-}
-
 /* ---- states ---- */
 
 /* What may follow what; the application sees no other order. */
@@ -161,7 +154,7 @@ static void lose_session(struct core *c, int64_t now_ms)
     if (c->state != PAWL_STATE_LOST) {
         move(c, PAWL_STATE_LOST);
     }
-    calls_fail_all(c, PAWL_ERR_SESSION_EXPIRED);
+    requests_fail_all(c, PAWL_ERR_SESSION_EXPIRED);
     end_watches(c, PAWL_STATE_LOST);
     c->connect_at_ms = c->options.one_session ? INT64_MAX : now_ms;
 }
@@ -210,7 +203,7 @@ static void link_gone(struct core *c, int64_t now_ms)
     c->link_read_only = false;
     c->probe_at_ms = 0;
     c->ping_sent_ms = 0;
-    calls_link_down(c);
+    requests_link_down(c);
     c->connect_at_ms = now_ms + pause_before_next(c);
     if (is_connected(c->state)) {
         c->suspended_ms = now_ms;
@@ -394,8 +387,7 @@ static void take_frame(struct core *c, int64_t now_ms, struct bytes frame, bool 
         if (cut_off && h.err == 0) {
             h.err = PAWL_ERR_TOO_LARGE;
         }
-        rc = calls_answer(c, now_ms, &h,
-                          h.err == 0 ? bytes_of(r.at, jute_left(&r)) : bytes_of(r.at, 0));
+        rc = requests_answer(c, &h, h.err == 0 ? bytes_of(r.at, jute_left(&r)) : bytes_of(r.at, 0));
     }
     if (rc != 0) {
         drop_link(c, now_ms, "an answer that fits no request");
@@ -403,17 +395,6 @@ static void take_frame(struct core *c, int64_t now_ms, struct bytes frame, bool 
         /* The server is about to close it: what is sent from here on would be lost. */
         drop_link(c, now_ms, "the server refused our credentials");
     }
-}
-
-static struct chunk *new_chunk(size_t capacity)
-{
-    struct chunk *k = malloc(sizeof(*k) + capacity);
-
-    if (k != NULL) {
-        atomic_init(&k->refs, 1);
-        k->capacity = (uint32_t)capacity;
-    }
-    return k;
 }
 
 /* Bytes that the chunk must hold so that the frame at in_at fits; 0 when that is not known yet. */
@@ -443,7 +424,7 @@ size_t core_room(struct core *c, uint8_t **at)
         (need > have && c->in->capacity - c->in_at < need)) {
         capacity = c->in == NULL ? CHUNK_FIRST : CHUNK_USUAL;
         capacity = need > capacity ? need : capacity;
-        fresh = new_chunk(capacity);
+        fresh = chunk_new(capacity);
         if (fresh == NULL) {
             return 0;
         }
@@ -628,7 +609,7 @@ void core_tick(struct core *c, int64_t now_ms)
         }
         lose_session(c, now_ms);
     }
-    calls_expire(c, now_ms);
+    requests_expire(c, now_ms);
     if (c->link == LINK_NONE && now_ms >= c->connect_at_ms) {
         open_link(c, now_ms);
     }
@@ -699,7 +680,7 @@ void core_shut(struct core *c, int err)
     c->want_drop = c->link != LINK_NONE;
     c->want_link = false;
     c->link = LINK_NONE;
-    calls_fail_all(c, err);
+    requests_fail_all(c, err);
     end_watches(c, PAWL_STATE_CLOSED);
     move(c, PAWL_STATE_CLOSED);
 }

@@ -15,72 +15,10 @@
 #ifndef PAWL_CLIENT_CORE_H
 #define PAWL_CLIENT_CORE_H
 
-#include <stdatomic.h>
-
 #include "base/prng.h"
 #include "client/hosts.h"
-#include "client/item.h"
+#include "client/requests.h"
 #include "client/watches.h"
-#include "wire/reply.h"
-#include "wire/request.h"
-
-/* What was received, shared by the calls whose answers lie in it. */
-struct chunk {
-    _Atomic uint32_t refs;
-    uint32_t capacity;
-    uint8_t data[];
-};
-
-void chunk_unref(struct chunk *c); /* NULL is allowed; from any thread */
-
-enum call_place {
-    CALL_NOWHERE, /* the owner has it */
-    CALL_QUEUED,  /* not sent, or not whole */
-    CALL_SENT,
-    CALL_DONE, /* in `items`, or taken from there */
-};
-
-struct plan;
-struct waiter;
-
-/* One request on its way. The core holds it from core_submit() until it appears among the items. */
-struct call {
-    struct item item;
-    int32_t op;
-    int32_t xid;
-    uint8_t place;
-    bool abandoned;      /* nobody waits any more: the core frees it when its answer has come */
-    uint8_t watch_table; /* WATCHER_NONE, or where to register `target` */
-    uint8_t unwatch_mask;
-    bool unwatch_all, unwatch_local;
-    struct event_target target;
-    char *path;              /* the server's name of it; only for watches. Owned */
-    struct auth_entry *auth; /* OP_AUTH: its credentials, while they are among `auths` */
-    uint64_t end;            /* of its frame in the stream of bytes */
-    uint32_t len;            /* of its frame */
-    int64_t sent_ms;
-    int64_t deadline_ms; /* 0: none */
-
-    /* the answer */
-    int err;
-    enum pawl_outcome outcome;
-    int64_t zxid;
-    struct chunk *chunk;
-    struct bytes body; /* in the chunk */
-
-    /* the owner's */
-    pawl_reply_fn done;
-    void *arg;
-    struct plan *plan;
-    struct waiter *waiter;
-    uint32_t strip;
-    bool inflate;
-    bool inside; /* a recipe's: answered inside the engine */
-    int attempts;
-    int64_t began_us;
-};
-
-struct call *call_new(int32_t op); /* NULL: no memory */
 
 enum link_state { LINK_NONE, LINK_OPENING, LINK_HELLO, LINK_READY };
 
@@ -92,7 +30,6 @@ struct core_options {
     bool one_session;
     size_t max_request_bytes, max_reply_bytes;
     uint64_t seed;
-    void (*call_free)(struct call *call); /* of an abandoned one; NULL: free() */
 };
 
 struct auth_entry {
@@ -126,8 +63,7 @@ struct core {
     int timeout_ms;       /* negotiated */
     bool session_is_real; /* given by a server that was not read-only */
     int64_t last_zxid;
-    int64_t
-        confirmed_ms; /* when the last answered request was sent: by then the session lived ... */
+    int64_t confirmed_ms;     /* when the last answered request was sent: the session lived ... */
     int confirmed_timeout_ms; /* ... and lives so long from then on */
     int64_t suspended_ms;
 
@@ -163,26 +99,6 @@ int core_new(const struct core_options *options, const char *servers, int64_t no
              struct core **out);
 void core_free(struct core *c);
 
-/* ---- requests.c: calls ---- */
-
-/* Encodes and queues it. An error leaves the call with its owner. Credentials (OP_AUTH) belong to
- * every link from now on, unless they are refused or were not sent in time. */
-int core_submit(struct core *c, struct call *call, const struct request *q);
-
-/* Nobody waits for it any more. Tells what became of it; it is freed now or when its answer
- * comes. */
-enum pawl_outcome core_abandon(struct core *c, struct call *call);
-
-/* Credentials for every connection from now on. */
-int core_add_auth(struct core *c, struct bytes scheme, struct bytes auth);
-
-/* Internal to the core: ends calls. */
-void calls_link_down(struct core *c);
-void calls_fail_all(struct core *c, int err);
-void calls_expire(struct core *c, int64_t now_ms);
-int calls_answer(struct core *c, int64_t now_ms, const struct reply_header *h, struct bytes body);
-void core_finish(struct core *c, struct call *call, int err, enum pawl_outcome outcome);
-
 /* ---- the link ---- */
 
 void core_link_up(struct core *c, int64_t now_ms);
@@ -192,10 +108,6 @@ void core_probed(struct core *c, int64_t now_ms, bool writes);
 /* Where to put received bytes: at least one byte of room; 0 without memory. */
 size_t core_room(struct core *c, uint8_t **at);
 void core_received(struct core *c, int64_t now_ms, size_t n);
-
-/* What to send next, and that some of it went out at `now_ms` (taken before the write). */
-struct bytes core_output(const struct core *c);
-void core_wrote(struct core *c, int64_t now_ms, size_t n);
 
 /* ---- time ---- */
 

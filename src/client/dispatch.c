@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch.c - runs the application's callbacks, one at a time, in order, without the lock. */
+#include "client/dispatch.h"
+
 #include <stdlib.h>
 
-#include "client/step.h"
+#include "client/engine.h"
+#include "client/note.h"
+#include "client/reply.h"
 
-void call_free(struct call *call)
+void dispatch_init(struct dispatch *d)
 {
-    plan_free(call->plan);
-    chunk_unref(call->chunk);
-    free(call->path);
-    free(call);
+    list_init(&d->inbox);
+    condition_init(&d->filled);
+    condition_init(&d->callback_done);
+}
+
+void dispatch_fini(struct dispatch *d)
+{
+    struct list *item;
+
+    while ((item = list_pop_front(&d->inbox)) != NULL) {
+        free(container_of(item, struct item, link));
+    }
+    condition_fini(&d->filled);
+    condition_fini(&d->callback_done);
 }
 
 /* Who has made a node that nobody can tell him of would never remove it. */
@@ -39,7 +52,7 @@ void dispatch_event(const struct event_item *event, const struct event_target *t
     target->fn(&e, target->arg);
 }
 
-static void run_event(struct event_item *e)
+static void dispatch_run_event(struct event_item *e)
 {
     for (size_t i = 0; i < e->n_targets; i++) {
         dispatch_event(e, &e->targets[i]);
@@ -47,67 +60,55 @@ static void run_event(struct event_item *e)
     free(e);
 }
 
-static void run_note(struct engine *e, struct note *n)
-{
-    pthread_mutex_lock(&e->lock);
-    n->posted = false;
-    pthread_mutex_unlock(&e->lock);
-    n->fn(n->arg);
-}
-
-/* Those added while it runs are not told of this one; those removed are skipped. */
-static void run_state(struct engine *e, struct state_item *s)
-{
-    struct list *item, *last, *next;
-
-    pthread_mutex_lock(&e->lock);
-    last = e->listeners.prev;
-    for (item = e->listeners.next; item != &e->listeners; item = next) {
-        struct listener *l = container_of(item, struct listener, link);
-        bool is_last = item == last;
-
-        if (!l->removed) {
-            e->calling = l;
-            pthread_mutex_unlock(&e->lock);
-            l->fn(e->face, s->state, l->arg);
-            pthread_mutex_lock(&e->lock);
-            e->calling = NULL;
-            pthread_cond_broadcast(&e->callback_done);
-        }
-        next = item->next;
-        if (l->removed) {
-            list_remove(item);
-            free(l);
-        }
-        if (is_last) {
-            break;
-        }
-    }
-    pthread_mutex_unlock(&e->lock);
-    free(s);
-}
-
-static void run_item(struct engine *e, struct item *item)
+static void dispatch_run_item(struct engine *e, struct item *item)
 {
     switch (item->kind) {
     case ITEM_CALL:
         dispatch_call((struct call *)item);
         break;
     case ITEM_EVENT:
-        run_event((struct event_item *)item);
+        dispatch_run_event((struct event_item *)item);
         break;
     case ITEM_STATE:
-        run_state(e, (struct state_item *)item);
+        listeners_tell(e, ((struct state_item *)item)->state);
+        free(item);
         break;
     case ITEM_NOTE:
-        run_note(e, (struct note *)item);
+        note_run(e, (struct note *)item);
         break;
     }
 }
 
-bool engine_is_dispatcher(const struct engine *e)
+bool dispatch_is_current(const struct engine *e)
 {
-    return e->dispatching && pthread_equal(e->dispatcher, pthread_self()) != 0;
+    return e->dispatch.running && thread_is_current(e->dispatch.thread);
+}
+
+bool dispatch_would_deadlock(const struct engine *e)
+{
+    return e->settings.mode == PAWL_DISPATCH_EXTERNAL && dispatch_is_current(e);
+}
+
+void dispatch_wake(struct engine *e)
+{
+    if (list_empty(&e->dispatch.inbox)) {
+        return;
+    }
+    if (e->dispatch.asleep) {
+        e->dispatch.asleep = false;
+        condition_signal(&e->dispatch.filled);
+    }
+    if (!e->machine.in_turn) {
+        dispatch_tell_loop(e);
+    }
+}
+
+/* Makes its descriptor readable. */
+void dispatch_tell_loop(struct engine *e)
+{
+    if (e->settings.mode == PAWL_DISPATCH_EXTERNAL && !list_empty(&e->dispatch.inbox)) {
+        machine_wake(e);
+    }
 }
 
 int dispatch_run(struct engine *e)
@@ -115,25 +116,25 @@ int dispatch_run(struct engine *e)
     struct list batch, *link;
     int n = 0;
 
-    if (e->dispatching) {
+    if (e->dispatch.running) {
         return 0; /* inside a callback already */
     }
     list_init(&batch);
-    e->dispatching = true;
-    e->dispatcher = pthread_self();
-    while (!list_empty(&e->inbox)) {
-        list_splice(&batch, &e->inbox);
-        e->callbacks_ms = e->own_reads ? engine_now_ms() : 0;
-        pthread_mutex_unlock(&e->lock);
+    e->dispatch.running = true;
+    e->dispatch.thread = thread_current();
+    while (!list_empty(&e->dispatch.inbox)) {
+        list_splice(&batch, &e->dispatch.inbox);
+        e->reader.callbacks_ms = e->reader.is_on ? machine_now_ms() : 0;
+        engine_unlock(e);
         while ((link = list_pop_front(&batch)) != NULL) {
-            run_item(e, container_of(link, struct item, link));
+            dispatch_run_item(e, container_of(link, struct item, link));
             n++;
         }
-        pthread_mutex_lock(&e->lock);
+        engine_lock(e);
     }
-    e->dispatching = false;
+    e->dispatch.running = false;
     if (e->stop) {
-        pthread_cond_broadcast(&e->thread_ended); /* close waits for callbacks */
+        condition_broadcast(&e->threads.ended); /* close waits for callbacks */
     }
     return n;
 }
@@ -143,19 +144,84 @@ void *dispatch_thread_main(void *engine)
     struct engine *e = engine;
 
     logging_use(&e->log_target);
-    pthread_mutex_lock(&e->lock);
-    while (!e->stop || !list_empty(&e->inbox)) {
-        if (list_empty(&e->inbox)) {
+    engine_lock(e);
+    while (!e->stop || !list_empty(&e->dispatch.inbox)) {
+        if (list_empty(&e->dispatch.inbox)) {
             if (reader_read(e)) {
                 continue;
             }
-            e->dispatch_asleep = true;
-            pthread_cond_wait(&e->inbox_filled, &e->lock);
-            e->dispatch_asleep = false;
+            e->dispatch.asleep = true;
+            condition_wait(&e->dispatch.filled, &e->lock, -1);
+            e->dispatch.asleep = false;
             continue;
         }
         dispatch_run(e);
     }
-    engine_thread_ends(e);
+    threads_end(e);
     return NULL;
+}
+
+/* ---- waiting for callbacks ---- */
+
+struct barrier {
+    struct engine *e;
+    struct condition passed;
+    bool done;
+    int refs; /* guarded by the engine's lock: he who waits and the callback */
+};
+
+/* With the lock. */
+static void barrier_unref(struct barrier *b)
+{
+    if (--b->refs == 0) {
+        condition_fini(&b->passed);
+        free(b);
+    }
+}
+
+static void barrier_passed(const struct pawl_reply *reply, void *arg)
+{
+    struct barrier *b = arg;
+    struct engine *e = b->e;
+
+    (void)reply;
+    engine_lock(e);
+    b->done = true;
+    condition_signal(&b->passed);
+    barrier_unref(b);
+    engine_unlock(e);
+}
+
+static struct barrier *barrier_new(struct engine *e)
+{
+    struct barrier *b = malloc(sizeof(*b));
+
+    if (b != NULL) {
+        *b = (struct barrier){.e = e, .refs = 2};
+        condition_init(&b->passed);
+    }
+    return b;
+}
+
+void dispatch_barrier(struct engine *e, int64_t deadline_ms)
+{
+    struct call *call = call_new(0);
+    struct barrier *b = call == NULL ? NULL : barrier_new(e);
+
+    if (b == NULL || e->settings.mode != PAWL_DISPATCH_THREAD || dispatch_is_current(e) ||
+        e->stop) {
+        call_free(call);
+        free(b);
+        return;
+    }
+    call->err = PAWL_ERR_NOTHING;
+    call->done = barrier_passed;
+    call->arg = b;
+    list_push_back(&e->dispatch.inbox, &call->item.link);
+    dispatch_wake(e);
+    reader_tell(e);
+    while (!b->done && (deadline_ms == 0 || machine_now_ms() < deadline_ms)) {
+        engine_wait_until(e, &b->passed, deadline_ms);
+    }
+    barrier_unref(b);
 }

@@ -1,126 +1,172 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engine.c - carries out what the core wishes and hands out what it yields; moves no byte itself.
  */
+#include "client/engine.h"
+
 #include <stdlib.h>
 
 #include "base/assert.h"
-#include "client/step.h"
-#include "os/clock.h"
+#include "client/handle.h"
+#include "client/handout.h"
+#include "client/local.h"
+#include "client/plan.h"
+#include "client/timer.h"
+#include "os/entropy.h"
 
-static void measure(struct engine *e, const struct call *call)
+/* ---- life ---- */
+
+static void engine_log(enum log_level level, const char *line, void *arg)
 {
-    const struct op *op = op_find(call->op);
-    struct pawl_metric m = {
-        .op = op == NULL ? "?" : op->name,
-        .err = call->err,
-        .outcome = call->outcome,
-        .took_us = call->began_us == 0 ? 0 : clock_monotonic_us() - call->began_us,
-        .bytes_in = call->body.len,
-        .attempts = call->attempts,
+    struct engine *e = arg;
+
+    e->settings.log((enum pawl_log_level)level, line, e->settings.log_arg);
+}
+
+static void engine_seed(struct engine *e, uint64_t seed)
+{
+    e->seeded = seed != 0;
+    if (seed == 0 && !machine_random(&seed, sizeof(seed))) {
+        seed = (uint64_t)machine_now_us();
+    }
+    prng_seed(&e->random, seed);
+}
+
+static void engine_set(struct engine *e, const struct pawl_client_options *o)
+{
+    e->settings = (struct settings){
+        .mode = o->dispatch,
+        .close_timeout_ms = o->close_timeout_ms,
+        .flags = o->flags,
+        .acl_provider = o->acl_provider,
+        .acl_provider_arg = o->acl_provider_arg,
+        .metric = o->metric,
+        .metric_arg = o->metric_arg,
+        .log = o->log,
+        .log_arg = o->log_arg,
     };
-
-    e->metric(&m, e->metric_arg);
+    e->log_target = (struct log_target){.sink = o->log == NULL ? NULL : engine_log,
+                                        .arg = e,
+                                        .level = (enum log_level)o->log_level};
 }
 
-static void call_done(struct engine *e, struct call *call)
+struct engine *engine_new(const struct pawl_client_options *o)
 {
-    if (e->metric != NULL) {
-        measure(e, call);
+    struct engine *e = calloc(1, sizeof(*e));
+
+    entropy_key_tables();
+    if (e == NULL) {
+        return NULL;
     }
-    if (call->inside) {
-        e->inside = true;
-        dispatch_call(call);
-        e->inside = false;
-    } else if (call->waiter != NULL) {
-        call->waiter->done = true;
-        if (e->driver != call->waiter || !call->waiter->receiving) {
-            pthread_cond_signal(&call->waiter->cond);
-        }
-    } else if (call->done == NULL) {
+    lock_init(&e->lock);
+    condition_init(&e->state_changed);
+    list_init(&e->waiters);
+    list_init(&e->delayed);
+    list_init(&e->observers);
+    reader_init(&e->reader);
+    places_init(&e->places);
+    threads_init(&e->threads);
+    dispatch_init(&e->dispatch);
+    listeners_init(&e->listeners);
+    atomic_init(&e->refs, 1);
+    e->link.fd = e->machine.poll_fd = e->machine.wake_fd = e->machine.kick_fd = -1;
+    e->machine.asleep = o->dispatch == PAWL_DISPATCH_EXTERNAL;
+    e->n_forks = thread_forks();
+    engine_set(e, o);
+    engine_seed(e, o->seed);
+    return e;
+}
+
+static void engine_free(struct engine *e)
+{
+    link_close(e);
+    machine_close(&e->machine);
+    listeners_fini(&e->listeners);
+    dispatch_fini(&e->dispatch);
+    threads_fini(&e->threads);
+    places_fini(&e->places);
+    reader_fini(&e->reader);
+    core_free(e->core);
+    local_close(e->local);
+    handle_free(e->face);
+    free(e->settings.acl_store);
+    condition_fini(&e->state_changed);
+    lock_fini(&e->lock);
+    free(e);
+}
+
+void engine_ref(struct engine *e)
+{
+    atomic_fetch_add(&e->refs, 1);
+}
+
+void engine_unref(struct engine *e)
+{
+    int before = atomic_fetch_sub(&e->refs, 1);
+
+    ASSERT(before > 0);
+    if (before == 1) {
+        engine_free(e);
+    }
+}
+
+void engine_lock(struct engine *e)
+{
+    lock_take(&e->lock);
+}
+
+void engine_unlock(struct engine *e)
+{
+    lock_give(&e->lock);
+}
+
+void engine_wait_until(struct engine *e, struct condition *c, int64_t deadline_ms)
+{
+    int64_t left = deadline_ms == 0 ? -1 : deadline_ms - machine_now_ms();
+
+    condition_wait(c, &e->lock, deadline_ms != 0 && left < 0 ? 0 : left);
+}
+
+void *engine_thread_main(void *engine)
+{
+    struct engine *e = engine;
+
+    logging_use(&e->log_target);
+    engine_lock(e);
+    while (!e->stop) {
+        machine_turn(e, -1);
+    }
+    threads_end(e);
+    return NULL;
+}
+
+/* ---- calls ---- */
+
+int engine_submit(struct engine *e, struct call *call, const struct request *q)
+{
+    if (e->closing && call->op != OP_CLOSE_SESSION) {
+        return PAWL_ERR_CLOSING;
+    }
+    call->attempts = 1;
+    return call->plan != NULL ? plan_submit(e, call) : requests_submit(e->core, call, q);
+}
+
+enum pawl_outcome engine_abandon(struct engine *e, struct call *call)
+{
+    enum pawl_outcome outcome;
+    bool unsure = false;
+
+    call->waiter = NULL;
+    if (call->plan != NULL && plan_abandon(e, call, &unsure)) {
         call_free(call);
-    } else {
-        list_push_back(&e->inbox, &call->item.link);
+        return unsure ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT;
     }
+    outcome = requests_abandon(e->core, call);
+    return unsure ? PAWL_OUTCOME_UNKNOWN : outcome;
 }
 
-/* Each goes back into the list before it is told, so that it can leave. */
-static void tell_observers(struct engine *e, enum pawl_state state)
-{
-    struct list all, *item;
+/* ---- effects ---- */
 
-    list_init(&all);
-    list_splice(&all, &e->observers);
-    e->inside = true;
-    while ((item = list_pop_front(&all)) != NULL) {
-        struct observer *o = container_of(item, struct observer, link);
-
-        list_push_back(&e->observers, item);
-        o->fn(state, o->arg);
-    }
-    e->inside = false;
-}
-
-static void state_changed(struct engine *e, enum pawl_state state, int64_t now_ms)
-{
-    if (state == PAWL_STATE_CONNECTED || state == PAWL_STATE_RECONNECTED ||
-        (state == PAWL_STATE_LOST && e->core->options.one_session)) {
-        plan_hurry(e, now_ms); /* the link is there again, or never will be */
-    }
-    tell_observers(e, state);
-    pthread_cond_broadcast(&e->state_changed);
-}
-
-/* Tells the recipes among those who watch; true: others are left. */
-static bool tell_inside(struct engine *e, struct event_item *event)
-{
-    size_t n = 0;
-
-    e->inside = true;
-    for (size_t i = 0; i < event->n_targets; i++) {
-        if (event->targets[i].inside) {
-            dispatch_event(event, &event->targets[i]);
-        } else {
-            event->targets[n++] = event->targets[i];
-        }
-    }
-    e->inside = false;
-    event->n_targets = n;
-    return n > 0;
-}
-
-static void hand_out(struct engine *e, int64_t now_ms)
-{
-    struct item *item;
-
-    while ((item = core_next_item(e->core)) != NULL) {
-        struct call *call = (struct call *)item;
-
-        if (item->kind == ITEM_CALL) {
-            if (call->plan == NULL || !plan_step(e, call, now_ms)) {
-                call_done(e, call);
-            }
-            continue;
-        }
-        if (item->kind == ITEM_EVENT && !tell_inside(e, (struct event_item *)item)) {
-            free(item);
-            continue;
-        }
-        if (item->kind == ITEM_STATE) {
-            state_changed(e, ((struct state_item *)item)->state, now_ms);
-        }
-        list_push_back(&e->inbox, &item->link);
-    }
-    if (!list_empty(&e->inbox) && e->dispatch_asleep) {
-        e->dispatch_asleep = false;
-        pthread_cond_signal(&e->inbox_filled);
-    }
-    reader_tell(e);
-    if (!list_empty(&e->inbox) && e->mode == PAWL_DISPATCH_EXTERNAL && !e->in_turn) {
-        engine_wake(e); /* makes the descriptor readable: somebody has to run them */
-    }
-}
-
-static bool carry_out(struct engine *e, int64_t now_ms)
+static bool engine_carry_out(struct engine *e, int64_t now_ms)
 {
     struct core *c = e->core;
     bool any = c->want_drop || c->want_link || c->want_probe;
@@ -140,14 +186,16 @@ static bool carry_out(struct engine *e, int64_t now_ms)
     return any;
 }
 
-static int64_t next_ms(const struct engine *e)
+static int64_t engine_next_ms(const struct engine *e)
 {
-    int64_t t = core_next_ms(e->core), p = plan_next_ms(e), s = timers_next_ms(e);
+    const int64_t all[] = {core_next_ms(e->core), plan_next_ms(e), timers_next_ms(e),
+                           reader_next_ms(e), e->link.dialing ? e->link.dial_limit_ms : INT64_MAX};
+    int64_t t = INT64_MAX;
 
-    t = p < t ? p : t;
-    t = s < t ? s : t;
-    t = e->own_reads && e->watch_ms < t ? e->watch_ms : t;
-    return e->dialing && e->dial_limit_ms < t ? e->dial_limit_ms : t;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        t = all[i] < t ? all[i] : t;
+    }
+    return t;
 }
 
 /* Whoever settles may have given the I/O thread something to do sooner than it knows. */
@@ -155,64 +203,81 @@ void engine_settle(struct engine *e, int64_t now_ms)
 {
     ASSERT(!e->inside);
     do {
-        while (carry_out(e, now_ms)) {
+        while (engine_carry_out(e, now_ms)) {
         }
         link_flush(e, now_ms);
-        hand_out(e, now_ms);
+        handout_items(e, now_ms);
     } while (e->core->want_drop || e->core->want_link || !list_empty(&e->core->items) ||
-             (e->fd >= 0 && !e->dialing && !e->write_blocked && core_output(e->core).len > 0));
+             (e->link.fd >= 0 && !e->link.dialing && !e->link.write_blocked &&
+              requests_output(e->core).len > 0));
     link_arm(e);
-    if (e->io_asleep && next_ms(e) < e->sleep_until_ms) {
-        engine_wake(e);
-    }
-}
-
-/* With nothing else under way it is sent at once. Otherwise the I/O thread is told to, once for
- * many; and also when it sleeps longer than the new call's deadline allows. */
-void engine_submitted(struct engine *e)
-{
-    bool at_once = e->core->n_calls <= 1 && e->core->link == LINK_READY && !e->write_blocked;
-
-    if (e->own_reads && engine_is_dispatcher(e)) {
-        return; /* sent when its callbacks have run, all at once; or soon, by the I/O thread */
-    }
-    if (at_once) {
-        engine_settle(e, engine_now_ms());
-    }
-    if (!at_once && e->io_asleep &&
-        (e->core->link == LINK_READY || next_ms(e) < e->sleep_until_ms)) {
-        engine_wake(e);
+    if (e->machine.asleep && engine_next_ms(e) < e->machine.sleep_until_ms) {
+        machine_wake(e);
     }
 }
 
 int64_t engine_wait_ms(struct engine *e, int64_t now_ms)
 {
-    int64_t t = next_ms(e);
+    int64_t t = engine_next_ms(e);
 
-    e->sleep_until_ms = t;
+    e->machine.sleep_until_ms = t;
     return t == INT64_MAX ? -1 : t <= now_ms ? 0 : t - now_ms;
-}
-
-/* A callback takes its time: reading and sending are the I/O thread's again. */
-static void watch_reader(struct engine *e, int64_t now_ms)
-{
-    if (!e->own_reads) {
-        return;
-    }
-    if (e->driver != &e->reader && now_ms - e->callbacks_ms >= OWN_READS_MS) {
-        e->own_reads = false;
-    }
-    e->watch_ms = now_ms + OWN_READS_MS;
 }
 
 void engine_tick(struct engine *e, int64_t now_ms)
 {
     core_tick(e->core, now_ms);
     plan_run_due(e, now_ms);
-    watch_reader(e, now_ms);
+    reader_watch(e, now_ms);
     timers_run_due(e, now_ms);
-    if (e->dialing && now_ms >= e->dial_limit_ms && !e->core->want_drop) {
+    if (e->link.dialing && now_ms >= e->link.dial_limit_ms && !e->core->want_drop) {
         link_next_address(e, now_ms);
     }
     engine_settle(e, now_ms);
+}
+
+/* With nothing else under way it is sent at once. Otherwise the I/O thread is told to, once for
+ * many; and also when it sleeps longer than the new call's deadline allows. */
+void engine_submitted(struct engine *e)
+{
+    bool at_once = e->core->n_calls <= 1 && e->core->link == LINK_READY && !e->link.write_blocked;
+
+    if (e->reader.is_on && dispatch_is_current(e)) {
+        return; /* sent when its callbacks have run, all at once; or soon, by the I/O thread */
+    }
+    if (at_once) {
+        engine_settle(e, machine_now_ms());
+    }
+    if (!at_once && e->machine.asleep &&
+        (e->core->link == LINK_READY || engine_next_ms(e) < e->machine.sleep_until_ms)) {
+        machine_wake(e);
+    }
+}
+
+/* ---- the link ---- */
+
+void engine_link_failed(struct engine *e, int64_t now_ms)
+{
+    link_close(e);
+    core_link_down(e->core, now_ms);
+}
+
+void engine_feed(struct engine *e, int64_t now_ms, const uint8_t *data, size_t n)
+{
+    uint64_t link = e->link.number;
+
+    while (n > 0 && e->link.number == link && e->core->link != LINK_NONE) {
+        uint8_t *at;
+        size_t room = core_room(e->core, &at);
+
+        if (room == 0) {
+            engine_link_failed(e, now_ms);
+            return;
+        }
+        room = room < n ? room : n;
+        memcpy(at, data, room);
+        core_received(e->core, now_ms, room);
+        data += room;
+        n -= room;
+    }
 }

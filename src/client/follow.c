@@ -4,9 +4,9 @@
  * Each line "server.N=host:port:port[:role];[address:]clientPort" gives one; without a client
  * address, or with a wildcard, it is the member's own host. A standalone server has no such lines,
  * and then the list stays as it is. */
-#include <stdlib.h>
+#include "client/follow.h"
 
-#include "client/internal.h"
+#include "client/engine.h"
 
 static bool is_wildcard(struct bytes host)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gzip.c - data as Curator compresses them: one gzip member, nothing behind it. */
+#include "client/gzip.h"
+
 #include <stdlib.h>
 #include <zlib.h>
 
-#include "client/internal.h"
+#include "base/strbuf.h"
+#include "pawl/error.h"
 
 enum { GZIP_WINDOW = 15 + 16, HEADER_AND_TRAILER = 18 };
 

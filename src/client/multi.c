@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* multi.c - several operations as one. */
+#include "client/multi.h"
+
 #include <stdlib.h>
 
-#include "client/prepare.h"
+#include "client/engine.h"
+#include "client/finish.h"
+#include "client/handle.h"
+#include "client/ops.h"
 
 /* ---- multi ---- */
 
@@ -15,7 +20,7 @@ struct pawl_multi {
 
 struct pawl_multi *pawl_multi_new(struct pawl_client *c)
 {
-    struct pawl_multi *m = client_check(c) == 0 ? calloc(1, sizeof(*m)) : NULL;
+    struct pawl_multi *m = handle_check(c) == 0 ? calloc(1, sizeof(*m)) : NULL;
 
     if (m != NULL) {
         m->c = c;
@@ -45,7 +50,7 @@ static void add_op(struct pawl_multi *m, int32_t op, const struct request *q)
     }
 }
 
-static void note(struct pawl_multi *m, int rc)
+static void note_error(struct pawl_multi *m, int rc)
 {
     if (m != NULL && m->err == 0) {
         m->err = rc;
@@ -58,7 +63,7 @@ static void add_prepared(struct pawl_multi *m, int rc, struct prepared *p)
     if (rc == 0) {
         add_op(m, p->call->op, &p->q);
     }
-    note(m, rc);
+    note_error(m, rc);
     if (p->call != NULL) {
         call_free(p->call);
     }
@@ -71,7 +76,7 @@ void pawl_multi_create(struct pawl_multi *m, const struct pawl_create *req)
     int rc;
 
     if (m != NULL) {
-        rc = prepare_create((struct pawl_client *)(uintptr_t)m->c, req, &p);
+        rc = ops_prepare_create((struct pawl_client *)(uintptr_t)m->c, req, &p);
         add_prepared(m, rc, &p);
     }
 }
@@ -82,7 +87,7 @@ void pawl_multi_set(struct pawl_multi *m, const struct pawl_set *req)
     int rc;
 
     if (m != NULL) {
-        rc = prepare_set((struct pawl_client *)(uintptr_t)m->c, req, &p);
+        rc = ops_prepare_set((struct pawl_client *)(uintptr_t)m->c, req, &p);
         add_prepared(m, rc, &p);
     }
 }
@@ -93,7 +98,7 @@ void pawl_multi_delete(struct pawl_multi *m, const struct pawl_delete *req)
     int rc;
 
     if (m != NULL) {
-        rc = prepare_delete((struct pawl_client *)(uintptr_t)m->c, req, &p);
+        rc = ops_prepare_delete((struct pawl_client *)(uintptr_t)m->c, req, &p);
         add_prepared(m, rc, &p);
     }
 }
@@ -104,7 +109,7 @@ static void add_path_op(struct pawl_multi *m, int32_t op, const char *path, int3
     int rc;
 
     if (m != NULL) {
-        rc = prepare_path((struct pawl_client *)(uintptr_t)m->c, op, path, &p);
+        rc = ops_prepare_path((struct pawl_client *)(uintptr_t)m->c, op, path, &p);
         p.q.version = version;
         add_prepared(m, rc, &p);
     }
@@ -144,7 +149,7 @@ static int prepare_multi(struct pawl_client *c, const struct pawl_multi *m, stru
     if (rc != 0 || m == NULL || m->err != 0 || (m->reads && m->writes)) {
         return rc != 0 ? rc : m != NULL && m->err != 0 ? m->err : PAWL_ERR_BAD_ARGUMENTS;
     }
-    p->call->inflate = (c->e->client_flags & PAWL_CLIENT_COMPRESS) != 0;
+    p->call->inflate = (c->e->settings.flags & PAWL_CLIENT_COMPRESS) != 0;
     strbuf_append_bytes(&p->path, strbuf_bytes(&m->body));
     multi_header_write(&p->path, &end);
     p->q.multi = strbuf_bytes(&p->path);
@@ -156,7 +161,7 @@ int pawl_multi_run(struct pawl_client *c, const struct pawl_multi *m, struct paw
     struct prepared p;
     int rc = prepare_multi(c, m, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_multi_run_async(struct pawl_client *c, const struct pawl_multi *m, pawl_reply_fn done,
@@ -165,5 +170,5 @@ int pawl_multi_run_async(struct pawl_client *c, const struct pawl_multi *m, pawl
     struct prepared p;
     int rc = prepare_multi(c, m, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }

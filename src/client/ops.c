@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.c - the operations of client.h, each in its two forms. */
-#define _GNU_SOURCE
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/random.h>
+#include "client/ops.h"
 
-#include "client/prepare.h"
+#include <stdlib.h>
+
+#include "client/engine.h"
+#include "client/finish.h"
+#include "client/handle.h"
+#include "client/take.h"
+#include "client/uuid.h"
 #include "wire/path.h"
 
 /* ---- create ---- */
@@ -29,39 +32,10 @@ static bool is_sequential(enum pawl_mode mode)
            mode == PAWL_TTL_SEQUENTIAL;
 }
 
-/* With a seed everything random comes from it, and a run can be had again. */
-static bool draw(struct engine *e, uint8_t *out, size_t len)
-{
-    if (!e->seeded) {
-        return getrandom(out, len, 0) == (ssize_t)len;
-    }
-    pthread_mutex_lock(&e->lock);
-    for (size_t i = 0; i < len; i++) {
-        out[i] = (uint8_t)prng_next(&e->random);
-    }
-    pthread_mutex_unlock(&e->lock);
-    return true;
-}
-
-int engine_uuid(struct engine *e, char out[37])
-{
-    uint8_t b[16];
-
-    if (!draw(e, b, sizeof(b))) {
-        return PAWL_ERR_SYSTEM;
-    }
-    b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
-    b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-    snprintf(out, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
-             b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
-             b[14], b[15]);
-    return 0;
-}
-
 static int make_id(struct engine *e, char out[40])
 {
     memcpy(out, "_c_", 3);
-    return engine_uuid(e, out + 3);
+    return uuid_text(e, out + 3);
 }
 
 /* The whole path, with the id of a protected name in front of the last part. */
@@ -93,7 +67,7 @@ static int check_create(const struct pawl_create *req)
     return 0;
 }
 
-int prepare_create(struct pawl_client *c, const struct pawl_create *given, struct prepared *p)
+int ops_prepare_create(struct pawl_client *c, const struct pawl_create *given, struct prepared *p)
 {
     struct pawl_create req;
     int rc;
@@ -127,24 +101,24 @@ int prepare_create(struct pawl_client *c, const struct pawl_create *given, struc
 int pawl_create(struct pawl_client *c, const struct pawl_create *req, struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_create(c, req, &p);
+    int rc = ops_prepare_create(c, req, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_create_async(struct pawl_client *c, const struct pawl_create *req, pawl_reply_fn done,
                       void *arg)
 {
     struct prepared p;
-    int rc = prepare_create(c, req, &p);
+    int rc = ops_prepare_create(c, req, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
 /* ---- reads ---- */
 
-static int prepare_read(struct pawl_client *c, int32_t op, const char *path,
-                        const struct pawl_watch *watch, struct prepared *p)
+static int ops_prepare_read(struct pawl_client *c, int32_t op, const char *path,
+                            const struct pawl_watch *watch, struct prepared *p)
 {
     enum watcher_kind table = op == OP_GET_CHILDREN2 ? WATCHER_CHILD : WATCHER_DATA;
     int rc = prepare_begin(c, p, op);
@@ -152,15 +126,15 @@ static int prepare_read(struct pawl_client *c, int32_t op, const char *path,
     rc = rc != 0 ? rc : prepare_put_path(c, p, path);
     rc = rc != 0 ? rc : prepare_put_watch(p, watch, table, (uint32_t)c->prefix_len);
     if (rc == 0 && op == OP_GET_DATA) {
-        p->call->inflate = (c->e->client_flags & PAWL_CLIENT_COMPRESS) != 0;
+        p->call->inflate = (c->e->settings.flags & PAWL_CLIENT_COMPRESS) != 0;
     }
     return rc;
 }
 
-static int prepare_get_compressed(struct pawl_client *c, const char *path,
-                                  const struct pawl_watch *watch, struct prepared *p)
+static int ops_prepare_get_compressed(struct pawl_client *c, const char *path,
+                                      const struct pawl_watch *watch, struct prepared *p)
 {
-    int rc = prepare_read(c, OP_GET_DATA, path, watch, p);
+    int rc = ops_prepare_read(c, OP_GET_DATA, path, watch, p);
 
     if (rc == 0) {
         p->call->inflate = true;
@@ -172,77 +146,77 @@ int pawl_get(struct pawl_client *c, const char *path, const struct pawl_watch *w
              struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_read(c, OP_GET_DATA, path, watch, &p);
+    int rc = ops_prepare_read(c, OP_GET_DATA, path, watch, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_get_async(struct pawl_client *c, const char *path, const struct pawl_watch *watch,
                    pawl_reply_fn done, void *arg)
 {
     struct prepared p;
-    int rc = prepare_read(c, OP_GET_DATA, path, watch, &p);
+    int rc = ops_prepare_read(c, OP_GET_DATA, path, watch, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
 int pawl_get_compressed(struct pawl_client *c, const char *path, const struct pawl_watch *watch,
                         struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_get_compressed(c, path, watch, &p);
+    int rc = ops_prepare_get_compressed(c, path, watch, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_get_compressed_async(struct pawl_client *c, const char *path,
                               const struct pawl_watch *watch, pawl_reply_fn done, void *arg)
 {
     struct prepared p;
-    int rc = prepare_get_compressed(c, path, watch, &p);
+    int rc = ops_prepare_get_compressed(c, path, watch, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
 int pawl_exists(struct pawl_client *c, const char *path, const struct pawl_watch *watch,
                 struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_read(c, OP_EXISTS, path, watch, &p);
+    int rc = ops_prepare_read(c, OP_EXISTS, path, watch, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_exists_async(struct pawl_client *c, const char *path, const struct pawl_watch *watch,
                       pawl_reply_fn done, void *arg)
 {
     struct prepared p;
-    int rc = prepare_read(c, OP_EXISTS, path, watch, &p);
+    int rc = ops_prepare_read(c, OP_EXISTS, path, watch, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
 int pawl_children(struct pawl_client *c, const char *path, const struct pawl_watch *watch,
                   struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_read(c, OP_GET_CHILDREN2, path, watch, &p);
+    int rc = ops_prepare_read(c, OP_GET_CHILDREN2, path, watch, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_children_async(struct pawl_client *c, const char *path, const struct pawl_watch *watch,
                         pawl_reply_fn done, void *arg)
 {
     struct prepared p;
-    int rc = prepare_read(c, OP_GET_CHILDREN2, path, watch, &p);
+    int rc = ops_prepare_read(c, OP_GET_CHILDREN2, path, watch, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
 /* ---- set and delete ---- */
 
-int prepare_set(struct pawl_client *c, const struct pawl_set *given, struct prepared *p)
+int ops_prepare_set(struct pawl_client *c, const struct pawl_set *given, struct prepared *p)
 {
     struct pawl_set req;
     int rc = prepare_begin(c, p, OP_SET_DATA);
@@ -260,20 +234,20 @@ int prepare_set(struct pawl_client *c, const struct pawl_set *given, struct prep
 int pawl_set(struct pawl_client *c, const struct pawl_set *req, struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_set(c, req, &p);
+    int rc = ops_prepare_set(c, req, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_set_async(struct pawl_client *c, const struct pawl_set *req, pawl_reply_fn done, void *arg)
 {
     struct prepared p;
-    int rc = prepare_set(c, req, &p);
+    int rc = ops_prepare_set(c, req, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
-int prepare_delete(struct pawl_client *c, const struct pawl_delete *given, struct prepared *p)
+int ops_prepare_delete(struct pawl_client *c, const struct pawl_delete *given, struct prepared *p)
 {
     struct pawl_delete req;
     int rc = prepare_begin(c, p, OP_DELETE);
@@ -290,23 +264,23 @@ int prepare_delete(struct pawl_client *c, const struct pawl_delete *given, struc
 int pawl_delete(struct pawl_client *c, const struct pawl_delete *req, struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_delete(c, req, &p);
+    int rc = ops_prepare_delete(c, req, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_delete_async(struct pawl_client *c, const struct pawl_delete *req, pawl_reply_fn done,
                       void *arg)
 {
     struct prepared p;
-    int rc = prepare_delete(c, req, &p);
+    int rc = ops_prepare_delete(c, req, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
 /* ---- ACLs ---- */
 
-int prepare_path(struct pawl_client *c, int32_t op, const char *path, struct prepared *p)
+int ops_prepare_path(struct pawl_client *c, int32_t op, const char *path, struct prepared *p)
 {
     int rc = prepare_begin(c, p, op);
 
@@ -316,21 +290,21 @@ int prepare_path(struct pawl_client *c, int32_t op, const char *path, struct pre
 int pawl_get_acl(struct pawl_client *c, const char *path, struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_path(c, OP_GET_ACL, path, &p);
+    int rc = ops_prepare_path(c, OP_GET_ACL, path, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_get_acl_async(struct pawl_client *c, const char *path, pawl_reply_fn done, void *arg)
 {
     struct prepared p;
-    int rc = prepare_path(c, OP_GET_ACL, path, &p);
+    int rc = ops_prepare_path(c, OP_GET_ACL, path, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
-static int prepare_set_acl(struct pawl_client *c, const struct pawl_set_acl *given,
-                           struct prepared *p)
+static int ops_prepare_set_acl(struct pawl_client *c, const struct pawl_set_acl *given,
+                               struct prepared *p)
 {
     struct pawl_set_acl req;
     int rc = prepare_begin(c, p, OP_SET_ACL);
@@ -349,18 +323,18 @@ static int prepare_set_acl(struct pawl_client *c, const struct pawl_set_acl *giv
 int pawl_set_acl(struct pawl_client *c, const struct pawl_set_acl *req, struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_set_acl(c, req, &p);
+    int rc = ops_prepare_set_acl(c, req, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_set_acl_async(struct pawl_client *c, const struct pawl_set_acl *req, pawl_reply_fn done,
                        void *arg)
 {
     struct prepared p;
-    int rc = prepare_set_acl(c, req, &p);
+    int rc = ops_prepare_set_acl(c, req, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
 /* ---- sync and questions ---- */
@@ -368,20 +342,20 @@ int pawl_set_acl_async(struct pawl_client *c, const struct pawl_set_acl *req, pa
 int pawl_sync(struct pawl_client *c, const char *path, struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_path(c, OP_SYNC, path, &p);
+    int rc = ops_prepare_path(c, OP_SYNC, path, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_sync_async(struct pawl_client *c, const char *path, pawl_reply_fn done, void *arg)
 {
     struct prepared p;
-    int rc = prepare_path(c, OP_SYNC, path, &p);
+    int rc = ops_prepare_path(c, OP_SYNC, path, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
-static int prepare_ephemerals(struct pawl_client *c, const char *prefix, struct prepared *p)
+static int ops_prepare_ephemerals(struct pawl_client *c, const char *prefix, struct prepared *p)
 {
     int rc = prepare_begin(c, p, OP_GET_EPHEMERALS);
 
@@ -391,34 +365,34 @@ static int prepare_ephemerals(struct pawl_client *c, const char *prefix, struct 
 int pawl_ephemerals(struct pawl_client *c, const char *prefix, struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_ephemerals(c, prefix, &p);
+    int rc = ops_prepare_ephemerals(c, prefix, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_ephemerals_async(struct pawl_client *c, const char *prefix, pawl_reply_fn done, void *arg)
 {
     struct prepared p;
-    int rc = prepare_ephemerals(c, prefix, &p);
+    int rc = ops_prepare_ephemerals(c, prefix, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
 int pawl_count_all_children(struct pawl_client *c, const char *path, struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_path(c, OP_GET_ALL_CHILDREN_NUMBER, path, &p);
+    int rc = ops_prepare_path(c, OP_GET_ALL_CHILDREN_NUMBER, path, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_count_all_children_async(struct pawl_client *c, const char *path, pawl_reply_fn done,
                                   void *arg)
 {
     struct prepared p;
-    int rc = prepare_path(c, OP_GET_ALL_CHILDREN_NUMBER, path, &p);
+    int rc = ops_prepare_path(c, OP_GET_ALL_CHILDREN_NUMBER, path, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
 int pawl_whoami(struct pawl_client *c, struct pawl_reply **out)
@@ -426,7 +400,7 @@ int pawl_whoami(struct pawl_client *c, struct pawl_reply **out)
     struct prepared p;
     int rc = prepare_begin(c, &p, OP_WHO_AM_I);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_whoami_async(struct pawl_client *c, pawl_reply_fn done, void *arg)
@@ -434,12 +408,12 @@ int pawl_whoami_async(struct pawl_client *c, pawl_reply_fn done, void *arg)
     struct prepared p;
     int rc = prepare_begin(c, &p, OP_WHO_AM_I);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
 /* ---- credentials ---- */
 
-static int prepare_auth(struct pawl_client *c, const struct pawl_auth *auth, struct prepared *p)
+static int ops_prepare_auth(struct pawl_client *c, const struct pawl_auth *auth, struct prepared *p)
 {
     int rc = prepare_begin(c, p, OP_AUTH);
 
@@ -457,24 +431,24 @@ static int prepare_auth(struct pawl_client *c, const struct pawl_auth *auth, str
 int pawl_add_auth(struct pawl_client *c, const struct pawl_auth *auth, struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_auth(c, auth, &p);
+    int rc = ops_prepare_auth(c, auth, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_add_auth_async(struct pawl_client *c, const struct pawl_auth *auth, pawl_reply_fn done,
                         void *arg)
 {
     struct prepared p;
-    int rc = prepare_auth(c, auth, &p);
+    int rc = ops_prepare_auth(c, auth, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
 /* ---- watches ---- */
 
-static int prepare_watch(struct pawl_client *c, const char *path, enum pawl_watch_mode mode,
-                         const struct pawl_watch *watch, struct prepared *p)
+static int ops_prepare_watch(struct pawl_client *c, const char *path, enum pawl_watch_mode mode,
+                             const struct pawl_watch *watch, struct prepared *p)
 {
     int rc = prepare_begin(c, p, OP_ADD_WATCH);
 
@@ -495,18 +469,18 @@ int pawl_watch(struct pawl_client *c, const char *path, enum pawl_watch_mode mod
                const struct pawl_watch *watch, struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_watch(c, path, mode, watch, &p);
+    int rc = ops_prepare_watch(c, path, mode, watch, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_watch_async(struct pawl_client *c, const char *path, enum pawl_watch_mode mode,
                      const struct pawl_watch *watch, pawl_reply_fn done, void *arg)
 {
     struct prepared p;
-    int rc = prepare_watch(c, path, mode, watch, &p);
+    int rc = ops_prepare_watch(c, path, mode, watch, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
 static unsigned tables_of(int kind)
@@ -531,8 +505,8 @@ static void nobody(const struct pawl_event *event, void *arg)
     (void)arg;
 }
 
-static int prepare_unwatch(struct pawl_client *c, const char *path, int kind,
-                           const struct pawl_watch *watch, struct prepared *p)
+static int ops_prepare_unwatch(struct pawl_client *c, const char *path, int kind,
+                               const struct pawl_watch *watch, struct prepared *p)
 {
     int rc = prepare_begin(c, p, OP_REMOVE_WATCHES);
     struct call *call = p->call;
@@ -552,12 +526,12 @@ static int prepare_unwatch(struct pawl_client *c, const char *path, int kind,
     call->unwatch_mask = (uint8_t)tables_of(kind);
     call->unwatch_all = watch == NULL;
     call->unwatch_local = (kind & PAWL_WATCHES_LOCAL) != 0;
-    pthread_mutex_lock(&c->e->lock);
+    engine_lock(c->e);
     if (!watches_has(&c->e->core->watches, call->unwatch_mask, p->q.path,
                      watch == NULL ? NULL : &call->target)) {
         rc = PAWL_ERR_NO_WATCHER;
     }
-    pthread_mutex_unlock(&c->e->lock);
+    engine_unlock(c->e);
     return rc;
 }
 
@@ -565,18 +539,18 @@ int pawl_unwatch(struct pawl_client *c, const char *path, int kind, const struct
                  struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_unwatch(c, path, kind, watch, &p);
+    int rc = ops_prepare_unwatch(c, path, kind, watch, &p);
     struct engine *e = rc == 0 ? c->e : NULL;
-    int64_t deadline = prepared_deadline(p.timeout_ms);
+    int64_t deadline = finish_deadline(p.timeout_ms);
 
     if (e != NULL) {
         engine_ref(e);
     }
-    rc = prepared_wait(c, rc, &p, out);
+    rc = finish_wait(c, rc, &p, out);
     if (e != NULL) { /* after this call the watch says nothing more */
-        pthread_mutex_lock(&e->lock);
-        engine_barrier(e, deadline);
-        pthread_mutex_unlock(&e->lock);
+        engine_lock(e);
+        dispatch_barrier(e, deadline);
+        engine_unlock(e);
         engine_unref(e);
     }
     return rc;
@@ -586,14 +560,15 @@ int pawl_unwatch_async(struct pawl_client *c, const char *path, int kind,
                        const struct pawl_watch *watch, pawl_reply_fn done, void *arg)
 {
     struct prepared p;
-    int rc = prepare_unwatch(c, path, kind, watch, &p);
+    int rc = ops_prepare_unwatch(c, path, kind, watch, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
 /* ---- the ensemble ---- */
 
-static int prepare_config(struct pawl_client *c, const struct pawl_watch *watch, struct prepared *p)
+static int ops_prepare_config(struct pawl_client *c, const struct pawl_watch *watch,
+                              struct prepared *p)
 {
     int rc = prepare_begin(c, p, OP_GET_DATA);
 
@@ -604,18 +579,18 @@ static int prepare_config(struct pawl_client *c, const struct pawl_watch *watch,
 int pawl_config(struct pawl_client *c, const struct pawl_watch *watch, struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_config(c, watch, &p);
+    int rc = ops_prepare_config(c, watch, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_config_async(struct pawl_client *c, const struct pawl_watch *watch, pawl_reply_fn done,
                       void *arg)
 {
     struct prepared p;
-    int rc = prepare_config(c, watch, &p);
+    int rc = ops_prepare_config(c, watch, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }
 
 static struct bytes text_or_null(const char *s)
@@ -623,8 +598,8 @@ static struct bytes text_or_null(const char *s)
     return s == NULL ? BYTES_NULL : bytes_str(s);
 }
 
-static int prepare_reconfig(struct pawl_client *c, const struct pawl_reconfig *given,
-                            struct prepared *p)
+static int ops_prepare_reconfig(struct pawl_client *c, const struct pawl_reconfig *given,
+                                struct prepared *p)
 {
     struct pawl_reconfig req;
     int rc = prepare_begin(c, p, OP_RECONFIG);
@@ -641,16 +616,16 @@ static int prepare_reconfig(struct pawl_client *c, const struct pawl_reconfig *g
 int pawl_reconfig(struct pawl_client *c, const struct pawl_reconfig *req, struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_reconfig(c, req, &p);
+    int rc = ops_prepare_reconfig(c, req, &p);
 
-    return prepared_wait(c, rc, &p, out);
+    return finish_wait(c, rc, &p, out);
 }
 
 int pawl_reconfig_async(struct pawl_client *c, const struct pawl_reconfig *req, pawl_reply_fn done,
                         void *arg)
 {
     struct prepared p;
-    int rc = prepare_reconfig(c, req, &p);
+    int rc = ops_prepare_reconfig(c, req, &p);
 
-    return prepared_start(c, rc, &p, done, arg);
+    return finish_async(c, rc, &p, done, arg);
 }

@@ -6,14 +6,28 @@
 #ifndef PAWL_CLIENT_PLACE_H
 #define PAWL_CLIENT_PLACE_H
 
-#include "client/internal.h"
+#include "base/list.h"
+#include "base/strbuf.h"
+#include "pawl/client.h"
+#include "wire/jute.h"
+
+struct engine;
 
 struct place {
-    struct list link; /* in engine.places; zero: never kept */
+    struct list link; /* in places.kept; zero: never kept */
     const struct pawl_client *view;
     const char *folder, *marker, *path; /* the keeper's, of the view */
     int64_t token;
 };
+
+struct places {
+    struct list kept;      /* struct place: the session's, of this handle */
+    struct list inherited; /* those it brought along and nobody has taken up */
+    int64_t session_id;    /* in which those were */
+};
+
+void places_init(struct places *p);
+void places_fini(struct places *p);
 
 void place_keep(struct engine *e, struct place *p);
 void place_drop(struct place *p);
@@ -23,10 +37,10 @@ void place_drop(struct place *p);
 bool place_inherit(const struct pawl_client *view, const char *folder, const char *marker,
                    char **path, int64_t *token);
 
-/* ---- blob.c: the rest of what goes from one handle to the next ---- */
+/* ---- for the blob ---- */
 
-void blob_write(const struct engine *e, struct bytes extra, struct strbuf *out);
-int blob_attach(struct engine *e, struct pawl_bytes blob); /* BAD_ARGUMENTS, NO_MEMORY */
-void blob_forget(struct engine *e);                        /* what nobody inherited */
+/* int n | n times: string folder, string marker, string path, long token */
+void places_write(const struct places *p, struct strbuf *out);
+int places_read(struct places *p, int64_t session_id, struct jute_reader *r);
 
 #endif

@@ -11,9 +11,12 @@
  *            MAIN --exists--> OR_SET, or READ_BACK if idempotent
  *   set      MAIN --bad version after an unsure attempt--> READ_BACK
  *   delete   MAIN --not empty--> LIST <--> BELOW ... --> MAIN */
+#include "client/plan.h"
+
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "client/engine.h"
 #include "client/prepare.h"
 #include "wire/path.h"
 
@@ -156,7 +159,7 @@ static int submit_parent(struct engine *e, struct call *call, struct request *q)
     strbuf_append_bytes(&path, q->path);
     rc = prepare_choose_acl(e, &acl, &none, strbuf_cstr(&path), &q->acl);
     rc = path.failed ? PAWL_ERR_NO_MEMORY : rc;
-    rc = rc != 0 ? rc : core_submit(e->core, call, q);
+    rc = rc != 0 ? rc : requests_submit(e->core, call, q);
     strbuf_fini(&path);
     strbuf_fini(&acl);
     return rc;
@@ -177,7 +180,7 @@ static bool go(struct engine *e, struct plan *p, enum plan_stage stage)
     forget_answer(call);
     call->op = request_of(p, &q);
     call->attempts++;
-    rc = stage == STAGE_PARENT ? submit_parent(e, call, &q) : core_submit(e->core, call, &q);
+    rc = stage == STAGE_PARENT ? submit_parent(e, call, &q) : requests_submit(e->core, call, &q);
     if (rc != 0) {
         call->err = rc;
         call->outcome = p->unsure ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT;
@@ -185,18 +188,11 @@ static bool go(struct engine *e, struct plan *p, enum plan_stage stage)
     return rc == 0;
 }
 
-int engine_submit(struct engine *e, struct call *call, const struct request *q)
+int plan_submit(struct engine *e, struct call *call)
 {
-    if (e->closing && call->op != OP_CLOSE_SESSION) {
-        return PAWL_ERR_CLOSING;
-    }
-    call->attempts = 1;
-    if (call->plan != NULL) {
-        call->plan->first_ms = engine_now_ms();
-        call->plan->session_id = e->core->session_id;
-        return core_submit(e->core, call, &call->plan->main);
-    }
-    return core_submit(e->core, call, q);
+    call->plan->first_ms = machine_now_ms();
+    call->plan->session_id = e->core->session_id;
+    return requests_submit(e->core, call, &call->plan->main);
 }
 
 /* ---- in the background ---- */
@@ -232,7 +228,7 @@ static void cleanup_in_background(struct engine *e, const struct plan *failed)
     }
     memcpy(p->id, failed->id, sizeof(p->id));
     p->retry = (struct pawl_retry){.kind = PAWL_RETRY_FOREVER, .pause_ms = BACKGROUND_PAUSE_MS};
-    p->first_ms = engine_now_ms();
+    p->first_ms = machine_now_ms();
     if (!go(e, p, STAGE_SYNC)) {
         call_free(call);
     }
@@ -716,22 +712,12 @@ void plan_fail_all(struct engine *e, int err)
     }
 }
 
-enum pawl_outcome engine_abandon(struct engine *e, struct call *call)
+bool plan_abandon(struct engine *e, struct call *call, bool *unsure)
 {
     struct plan *p = call->plan;
-    enum pawl_outcome outcome;
-    bool unsure = false;
 
-    call->waiter = NULL;
-    if (p != NULL) {
-        p->unsure = p->unsure || (call->place == CALL_SENT && p->stage == STAGE_MAIN);
-        unsure = p->unsure;
-        give_up(e, p);
-        if (!list_empty(&p->link)) { /* it pauses */
-            call_free(call);
-            return unsure ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT;
-        }
-    }
-    outcome = core_abandon(e->core, call);
-    return unsure ? PAWL_OUTCOME_UNKNOWN : outcome;
+    p->unsure = p->unsure || (call->place == CALL_SENT && p->stage == STAGE_MAIN);
+    *unsure = p->unsure;
+    give_up(e, p);
+    return !list_empty(&p->link);
 }

@@ -3,14 +3,14 @@
 
 #include <stdlib.h>
 
-#include "os/clock.h"
+#include "client/engine.h"
+#include "client/gzip.h"
+#include "client/handle.h"
 #include "wire/path.h"
-
-/* ---- preparing ---- */
 
 int prepare_begin(const struct pawl_client *c, struct prepared *p, int32_t op)
 {
-    int rc = client_check(c);
+    int rc = handle_check(c);
 
     *p = (struct prepared){.timeout_ms = rc == 0 ? c->timeout_ms : 0, .kind = PLAN_SIMPLE};
     strbuf_init(&p->path, STRBUF_NO_LIMIT);
@@ -119,11 +119,11 @@ int prepare_choose_acl(struct engine *e, struct strbuf *out, const struct pawl_a
 {
     struct pawl_acls acls = *given;
 
-    if (acls.n == 0 && e->acl_provider != NULL) {
-        e->acl_provider(path, &acls, e->acl_provider_arg);
+    if (acls.n == 0 && e->settings.acl_provider != NULL) {
+        e->settings.acl_provider(path, &acls, e->settings.acl_provider_arg);
     }
     if (acls.n == 0) {
-        *list = e->default_acl;
+        *list = e->settings.default_acl;
         return 0;
     }
     encode_acls(out, &acls);
@@ -134,7 +134,7 @@ int prepare_choose_acl(struct engine *e, struct strbuf *out, const struct pawl_a
 int prepare_put_data(const struct pawl_client *c, struct prepared *p, const struct pawl_bytes *data,
                      int flags)
 {
-    bool pack = (flags & PAWL_COMPRESS) != 0 || (c->e->client_flags & PAWL_CLIENT_COMPRESS) != 0;
+    bool pack = (flags & PAWL_COMPRESS) != 0 || (c->e->settings.flags & PAWL_CLIENT_COMPRESS) != 0;
     size_t len;
     int rc;
 
@@ -147,164 +147,4 @@ int prepare_put_data(const struct pawl_client *c, struct prepared *p, const stru
         p->q.data = bytes_of(p->packed, len);
     }
     return rc;
-}
-
-/* ---- finishing ---- */
-
-static int add_plan(const struct pawl_client *c, struct prepared *p)
-{
-    struct plan *plan;
-
-    if (c->retry.kind == PAWL_RETRY_NONE && p->flags == 0) {
-        return 0;
-    }
-    plan = plan_new(p->call, p->kind, &p->q);
-    if (plan == NULL) {
-        return PAWL_ERR_NO_MEMORY;
-    }
-    plan->flags = p->flags;
-    plan->retry = c->retry;
-    plan->prefix_len = c->prefix_len;
-    memcpy(plan->id, p->id, sizeof(plan->id));
-    return 0;
-}
-
-static int fail_blocking(int rc, struct pawl_reply **out)
-{
-    if (out != NULL) {
-        *out = reply_error(rc, PAWL_OUTCOME_REFUSED);
-    }
-    return rc;
-}
-
-int64_t prepared_deadline(int timeout_ms)
-{
-    return timeout_ms < 0 ? 0 : engine_now_ms() + timeout_ms;
-}
-
-/* With the lock: submits, waits, gives up. */
-static int submit_and_wait(struct engine *e, struct prepared *p, struct waiter *w,
-                           enum pawl_outcome *outcome)
-{
-    int64_t deadline = prepared_deadline(p->timeout_ms);
-    int rc;
-
-    *outcome = PAWL_OUTCOME_REFUSED;
-    if (e->mode == PAWL_DISPATCH_EXTERNAL && engine_is_dispatcher(e)) {
-        return PAWL_ERR_WOULD_DEADLOCK;
-    }
-    p->call->waiter = w;
-    rc = engine_submit(e, p->call, &p->q);
-    if (rc != 0) {
-        return rc;
-    }
-    waiter_claim(e, w);
-    engine_settle(e, engine_now_ms());
-    if (waiter_wait(e, w, deadline)) {
-        return 0;
-    }
-    *outcome = engine_abandon(e, p->call);
-    engine_settle(e, engine_now_ms());
-    p->call = NULL;
-    return PAWL_ERR_OPERATION_TIMEOUT;
-}
-
-static int wait_for_answer(struct pawl_client *c, struct prepared *p, struct pawl_reply **out)
-{
-    struct engine *e = c->e;
-    struct pawl_reply *reply;
-    enum pawl_outcome outcome;
-    struct waiter w;
-    int rc;
-
-    waiter_init(&w);
-    engine_ref(e);
-    p->call->began_us = e->metric == NULL ? 0 : clock_monotonic_us();
-    pthread_mutex_lock(&e->lock);
-    rc = submit_and_wait(e, p, &w, &outcome);
-    pthread_mutex_unlock(&e->lock);
-    waiter_fini(&w);
-    engine_unref(e);
-    if (rc != 0) {
-        reply = reply_error(rc, outcome);
-    } else {
-        reply = reply_of(p->call, true);
-        rc = reply == NULL ? PAWL_ERR_NO_MEMORY : reply->err;
-    }
-    if (p->call != NULL) {
-        call_free(p->call);
-        p->call = NULL;
-    }
-    if (out != NULL) {
-        *out = reply;
-    } else {
-        pawl_reply_free(reply);
-    }
-    return rc;
-}
-
-/* `rc` is what preparing came to. */
-int prepared_wait(struct pawl_client *c, int rc, struct prepared *p, struct pawl_reply **out)
-{
-    if (rc == 0) {
-        rc = add_plan(c, p);
-    }
-    if (rc != 0) {
-        if (p->call != NULL) {
-            call_free(p->call);
-        }
-        prepare_end(p);
-        return fail_blocking(rc, out);
-    }
-    rc = wait_for_answer(c, p, out);
-    prepare_end(p);
-    return rc;
-}
-
-static void ignore(const struct pawl_reply *reply, void *arg)
-{
-    (void)reply;
-    (void)arg;
-}
-
-int prepared_start(struct pawl_client *c, int rc, struct prepared *p, pawl_reply_fn done, void *arg)
-{
-    struct call *call = p->call;
-
-    if (rc == 0) {
-        rc = add_plan(c, p);
-    }
-    if (rc == 0) {
-        struct engine *e = c->e;
-
-        call->done = done == NULL ? ignore : done;
-        call->arg = arg;
-        call->deadline_ms = prepared_deadline(p->timeout_ms);
-        call->began_us = e->metric == NULL ? 0 : clock_monotonic_us();
-        pthread_mutex_lock(&e->lock);
-        call->inside = call->target.inside = e->inside;
-        rc = engine_submit(e, call, &p->q);
-        if (rc == 0 && !e->inside) {
-            engine_submitted(e); /* what a step asks for is sent at its end, all at once */
-        }
-        pthread_mutex_unlock(&e->lock);
-    }
-    if (rc != 0 && call != NULL) {
-        call_free(call);
-    }
-    prepare_end(p);
-    return rc;
-}
-
-/* Input structs may come from an older header: what it did not have is zero. */
-void prepare_take_struct(void *to, size_t to_size, const void *from)
-{
-    size_t size;
-
-    memset(to, 0, to_size);
-    if (from == NULL) {
-        return;
-    }
-    memcpy(&size, from, sizeof(size));
-    memcpy(to, from, size < to_size ? size : to_size);
 }

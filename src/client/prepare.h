@@ -5,7 +5,11 @@
 #ifndef PAWL_CLIENT_PREPARE_H
 #define PAWL_CLIENT_PREPARE_H
 
-#include "client/internal.h"
+#include "base/strbuf.h"
+#include "client/plan.h"
+#include "client/watches.h"
+
+struct engine;
 
 struct prepared {
     struct call *call;
@@ -32,27 +36,5 @@ int prepare_put_data(const struct pawl_client *c, struct prepared *p, const stru
                      int flags);
 int prepare_choose_acl(struct engine *e, struct strbuf *out, const struct pawl_acls *given,
                        const char *path, struct acl_list *list);
-
-/* Input structs may come from an older header: what it did not have is zero. */
-void prepare_take_struct(void *to, size_t to_size, const void *from);
-#define TAKE(local, given) prepare_take_struct(&(local), sizeof(local), given)
-
-/* `rc` is what preparing came to; everything is freed. */
-int prepared_wait(struct pawl_client *c, int rc, struct prepared *p, struct pawl_reply **out);
-int prepared_start(struct pawl_client *c, int rc, struct prepared *p, pawl_reply_fn done,
-                   void *arg);
-int64_t prepared_deadline(int timeout_ms);
-
-/* ---- ops.c; a multi is made of these ---- */
-
-int prepare_create(struct pawl_client *c, const struct pawl_create *given, struct prepared *p);
-int prepare_set(struct pawl_client *c, const struct pawl_set *given, struct prepared *p);
-int prepare_delete(struct pawl_client *c, const struct pawl_delete *given, struct prepared *p);
-int prepare_path(struct pawl_client *c, int32_t op, const char *path, struct prepared *p);
-
-/* ---- multi.c ---- */
-
-/* pawl_multi_check() of a path as `c` sees it, whatever view the multi is for. */
-void multi_check_of(struct pawl_multi *m, const struct pawl_client *c, const char *path);
 
 #endif

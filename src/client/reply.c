@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reply.c - an answer's bytes as the structs that the application sees. */
+#include "client/reply.h"
+
 #include <stdlib.h>
 
-#include "client/internal.h"
+#include "client/gzip.h"
+#include "client/plan.h"
+#include "wire/reply.h"
 
 struct block {
     struct block *next;

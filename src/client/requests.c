@@ -5,25 +5,14 @@
  * last byte of its frame has been handed to the link: half a frame is never executed. What was sent
  * when a link goes down has an unknown outcome; what was not stays queued for the next link, and is
  * cut out of `out` when its time is up, so that "not sent" stays true. */
+#include "client/requests.h"
+
 #include <stdlib.h>
 
 #include "base/assert.h"
 #include "client/core.h"
 #include "pawl/client.h"
 #include "pawl/error.h"
-
-struct call *call_new(int32_t op)
-{
-    struct call *call = calloc(1, sizeof(*call));
-
-    if (call != NULL) {
-        list_init(&call->item.link);
-        call->item.kind = ITEM_CALL;
-        call->op = op;
-        call->watch_table = WATCHER_NONE;
-    }
-    return call;
-}
 
 static int32_t take_xid(struct core *c)
 {
@@ -78,7 +67,7 @@ static int keep_auth(struct core *c, struct bytes scheme, struct bytes auth,
     return 0;
 }
 
-int core_add_auth(struct core *c, struct bytes scheme, struct bytes auth)
+int requests_add_auth(struct core *c, struct bytes scheme, struct bytes auth)
 {
     struct auth_entry *e;
 
@@ -196,7 +185,7 @@ static bool is_shared(const struct core *c, const struct call *call)
 
 /* ---- calls ---- */
 
-int core_submit(struct core *c, struct call *call, const struct request *q)
+int requests_submit(struct core *c, struct call *call, const struct request *q)
 {
     int rc;
 
@@ -230,17 +219,6 @@ int core_submit(struct core *c, struct call *call, const struct request *q)
     return 0;
 }
 
-static void free_call(struct core *c, struct call *call)
-{
-    if (c->options.call_free != NULL) {
-        c->options.call_free(call);
-        return;
-    }
-    chunk_unref(call->chunk);
-    free(call->path);
-    free(call);
-}
-
 static void unregister_watch(struct core *c, struct call *call)
 {
     struct event_item *e;
@@ -259,7 +237,7 @@ static void unregister_watch(struct core *c, struct call *call)
 }
 
 /* Takes a call out of the queues and lines it up for the application. */
-void core_finish(struct core *c, struct call *call, int err, enum pawl_outcome outcome)
+static void finish_call(struct core *c, struct call *call, int err, enum pawl_outcome outcome)
 {
     list_remove(&call->item.link);
     c->n_calls--;
@@ -275,7 +253,7 @@ void core_finish(struct core *c, struct call *call, int err, enum pawl_outcome o
         call->outcome = call->err == 0 ? PAWL_OUTCOME_DONE : outcome;
     }
     if (call->abandoned) {
-        free_call(c, call);
+        call_free(call);
         return;
     }
     list_push_back(&c->items, &call->item.link);
@@ -300,7 +278,7 @@ static void forget_written(struct core *c)
     }
 }
 
-struct bytes core_output(const struct core *c)
+struct bytes requests_output(const struct core *c)
 {
     if (c->link == LINK_NONE || c->link == LINK_OPENING || c->want_drop) {
         return BYTES_NULL;
@@ -314,7 +292,7 @@ struct bytes core_output(const struct core *c)
     return bytes_of(c->out.data + c->out_at, c->out.len - c->out_at);
 }
 
-void core_wrote(struct core *c, int64_t now_ms, size_t n)
+void requests_wrote(struct core *c, int64_t now_ms, size_t n)
 {
     uint64_t written;
 
@@ -396,7 +374,7 @@ static void cut(struct core *c, const struct call *call)
     }
 }
 
-enum pawl_outcome core_abandon(struct core *c, struct call *call)
+enum pawl_outcome requests_abandon(struct core *c, struct call *call)
 {
     call->abandoned = true;
     if (call->place == CALL_SENT || is_half_written(c, call)) {
@@ -408,7 +386,7 @@ enum pawl_outcome core_abandon(struct core *c, struct call *call)
     }
     ASSERT(call->place == CALL_QUEUED);
     cut(c, call);
-    core_finish(c, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
+    finish_call(c, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
     forget_written(c);
     return PAWL_OUTCOME_NOT_SENT;
 }
@@ -418,7 +396,7 @@ enum pawl_outcome core_abandon(struct core *c, struct call *call)
 static void fail_list(struct core *c, struct list *calls, int err, enum pawl_outcome outcome)
 {
     while (!list_empty(calls)) {
-        core_finish(c, container_of(calls->next, struct call, item.link), err, outcome);
+        finish_call(c, container_of(calls->next, struct call, item.link), err, outcome);
     }
 }
 
@@ -432,12 +410,12 @@ static void drop_abandoned(struct core *c)
 
         next = item->next;
         if (call->abandoned) {
-            core_finish(c, call, PAWL_ERR_CONNECTION_LOSS, PAWL_OUTCOME_UNKNOWN);
+            finish_call(c, call, PAWL_ERR_CONNECTION_LOSS, PAWL_OUTCOME_UNKNOWN);
         }
     }
 }
 
-void calls_link_down(struct core *c)
+void requests_link_down(struct core *c)
 {
     fail_list(c, &c->sent, PAWL_ERR_CONNECTION_LOSS, PAWL_OUTCOME_UNKNOWN);
     drop_abandoned(c);
@@ -457,7 +435,7 @@ void calls_link_down(struct core *c)
     c->in_len = c->in_at = c->skip = 0;
 }
 
-void calls_fail_all(struct core *c, int err)
+void requests_fail_all(struct core *c, int err)
 {
     fail_list(c, &c->sent, err, PAWL_OUTCOME_UNKNOWN);
     fail_list(c, &c->queued, err, PAWL_OUTCOME_NOT_SENT);
@@ -486,7 +464,7 @@ static bool expire_sent(struct core *c, struct call *call)
     call->auth = NULL;
     list_init(&call->item.link);
     c->n_calls++;
-    core_finish(c, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_UNKNOWN);
+    finish_call(c, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_UNKNOWN);
     return true;
 }
 
@@ -515,14 +493,14 @@ static void expire_list(struct core *c, struct list *calls, int64_t now_ms, bool
             } else {
                 *cut_any = true;
             }
-            core_finish(c, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
+            finish_call(c, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
         }
     }
 }
 
 /* Without a link, when thousands may be due, `out` is made anew in one pass. With one, they are cut
  * out one by one: something may be half sent. */
-void calls_expire(struct core *c, int64_t now_ms)
+void requests_expire(struct core *c, int64_t now_ms)
 {
     bool cut_any = false;
 
@@ -625,7 +603,7 @@ static bool removes_after_all(struct core *c, struct call *call)
     c->n_calls--;
     call->place = CALL_DONE;
     call->op = OP_REMOVE_WATCHES;
-    if (core_submit(c, call, &q) == 0) {
+    if (requests_submit(c, call, &q) == 0) {
         return true;
     }
     c->n_calls++;
@@ -633,13 +611,12 @@ static bool removes_after_all(struct core *c, struct call *call)
 }
 
 /* 0, or an error that ends the link. */
-int calls_answer(struct core *c, int64_t now_ms, const struct reply_header *h, struct bytes body)
+int requests_answer(struct core *c, const struct reply_header *h, struct bytes body)
 {
     struct call *call;
     bool abandoned;
     int err = h->err;
 
-    (void)now_ms;
     if (h->xid == XID_AUTH) {
         call = answered_auth(c, h);
         if (call == NULL) {
@@ -673,6 +650,6 @@ int calls_answer(struct core *c, int64_t now_ms, const struct reply_header *h, s
             call->body = body;
         }
     }
-    core_finish(c, call, err, outcome_of(call, err));
+    finish_call(c, call, err, outcome_of(call, err));
     return 0;
 }

@@ -7,7 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client/internal.h"
+#include "client/engine.h"
+#include "client/handle.h"
 #include "lib/cache_log.h"
 #include "lib/client_fixture.h"
 #include "lib/test.h"
@@ -75,9 +76,9 @@ static size_t watchers_here(struct pawl_client *c)
 {
     size_t n;
 
-    pthread_mutex_lock(&c->e->lock);
+    engine_lock(c->e);
     n = c->e->core->watches.n_watchers;
-    pthread_mutex_unlock(&c->e->lock);
+    engine_unlock(c->e);
     return n;
 }
 
@@ -325,9 +326,9 @@ static void until_all_is_told(struct pawl_cache *cache)
     for (int64_t end = now_ms() + SOON_MS;;) {
         bool done;
 
-        pthread_mutex_lock(&cache->r.e->lock);
+        engine_lock(cache->r.e);
         done = cache->initialised && !cache->resyncing && cache->n_tells == 0 && !cache->telling;
-        pthread_mutex_unlock(&cache->r.e->lock);
+        engine_unlock(cache->r.e);
         if (done) {
             return;
         }
@@ -540,9 +541,9 @@ static bool somebody_waits(struct pawl_cache *cache)
 {
     bool yes;
 
-    pthread_mutex_lock(&cache->r.e->lock);
+    engine_lock(cache->r.e);
     yes = !list_empty(&cache->waiting);
-    pthread_mutex_unlock(&cache->r.e->lock);
+    engine_unlock(cache->r.e);
     return yes;
 }
 

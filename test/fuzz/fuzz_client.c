@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a server may send to a client: an answer to any operation (the first byte chooses which),
  * then whatever follows, as a stream. */
-#include "client/internal.h"
+#include "client/engine.h"
+#include "client/plan.h"
+#include "client/reply.h"
+#include "client/handle.h"
 #include "fuzz.h"
 
 static void nobody(const struct pawl_event *event, void *arg)
@@ -47,8 +50,7 @@ static struct core *connected(int32_t op)
                              .lost_percent = 100,
                              .max_request_bytes = 1 << 20,
                              .max_reply_bytes = 1 << 16,
-                             .seed = 1,
-                             .call_free = call_free};
+                             .seed = 1};
     struct event_target target = {.fn = nobody};
     struct request q = {.path = bytes_str("/a"), .data = bytes_str("d")};
     struct call *call = call_new(op);
@@ -59,14 +61,14 @@ static struct core *connected(int32_t op)
     MUST(watches_add(&c->watches, WATCHER_RECURSIVE, bytes_str("/"), &target) == 0);
     core_tick(c, 0);
     core_link_up(c, 0);
-    core_wrote(c, 0, core_output(c).len);
+    requests_wrote(c, 0, requests_output(c).len);
     strbuf_init(&b, STRBUF_NO_LIMIT);
     connect_response_write(&b, &hello);
     receive(c, b.data, b.len);
     strbuf_fini(&b);
-    MUST(core_submit(c, call, &q) == 0);
-    while (core_output(c).len > 0) {
-        core_wrote(c, 1, core_output(c).len);
+    MUST(requests_submit(c, call, &q) == 0);
+    while (requests_output(c).len > 0) {
+        requests_wrote(c, 1, requests_output(c).len);
     }
     return c;
 }

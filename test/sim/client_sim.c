@@ -523,7 +523,7 @@ static void make_call(struct client *c)
         call->deadline_ms = w->now_ms + 1 + (int64_t)prng_below(&w->random, 6000);
     }
     c->n_made++;
-    rc = core_submit(c->core, call, &q);
+    rc = requests_submit(c->core, call, &q);
     if (rc != 0) {
         violated(w, "a call was not taken", c, rc);
     }
@@ -539,13 +539,14 @@ static void send_some(struct client *c)
     if (w->trouble && chance(w, 1000)) {
         c->link.full_until = w->now_ms + (int64_t)prng_below(&w->random, 2000);
     }
-    while (c->link.open && w->now_ms >= c->link.full_until && (b = core_output(c->core)).len > 0) {
+    while (c->link.open && w->now_ms >= c->link.full_until &&
+           (b = requests_output(c->core)).len > 0) {
         size_t n = w->trouble && chance(w, 6) ? 1 + (size_t)prng_below(&w->random, b.len) : b.len;
 
         if (!c->link.silent) {
             pipe_put(w, &c->link.to_server, bytes_of(b.data, n));
         }
-        core_wrote(c->core, w->now_ms, n);
+        requests_wrote(c->core, w->now_ms, n);
         if (n < b.len) {
             return; /* the socket is full for now */
         }

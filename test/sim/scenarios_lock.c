@@ -226,8 +226,8 @@ static void search_on_a_lagging_server_finds_the_node(struct world *w)
 
     party_make_lock(&p, PAWL_DOUBT_STOP);
     lose_the_answer_to_the_create(&p);
-    link = p.m->e->link_number;
-    UNTIL(p.m->e->link_number != link && p.m->socket != NULL);
+    link = p.m->e->link.number;
+    UNTIL(p.m->e->link.number != link && p.m->socket != NULL);
     fresh_link = p.m->socket;
     w->intercept = lag;
     UNTIL(party_holds(&p));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim_machine.c - what io_thread.c is on a machine, in simulated time: the same symbols, so that
- * the linker takes these. Also those of beacon.c, whose texts tell of the machine that runs us. */
+/* sim_machine.c - what client/machine/ is on a machine, in simulated time: the same symbols, so
+ * that the linker takes these. Also those of beacon.c, whose texts tell of the machine that runs
+ * us. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,17 +28,17 @@ void entropy_key_tables(void)
 {
 }
 
-int64_t engine_now_ms(void)
+int64_t machine_now_ms(void)
 {
     return world_now_ms(the_world);
 }
 
-int64_t engine_wall_ms(void)
+int64_t machine_wall_ms(void)
 {
     return world_now_ms(the_world);
 }
 
-void engine_wake(struct engine *e)
+void machine_wake(struct engine *e)
 {
     struct machine *m = machine_of(e);
 
@@ -46,9 +47,51 @@ void engine_wake(struct engine *e)
     }
 }
 
-void engine_kick(struct engine *e)
+void machine_kick(struct engine *e)
 {
     (void)e; /* nobody drives: that takes a thread */
+}
+
+int64_t machine_now_us(void)
+{
+    return world_now_ms(the_world) * 1000;
+}
+
+/* Every handle here has a seed of its own. */
+bool machine_random(void *out, size_t len)
+{
+    (void)out;
+    (void)len;
+    return false;
+}
+
+int machine_open(struct machine_state *m)
+{
+    (void)m;
+    return 0;
+}
+
+void machine_close(struct machine_state *m)
+{
+    (void)m;
+}
+
+void machine_interest(const struct engine *e, int *fd, short *events)
+{
+    (void)e;
+    *fd = A_DESCRIPTOR;
+    *events = 0;
+}
+
+long machine_receive(struct engine *e, struct waiter *w, int64_t left_ms, uint8_t *data, size_t len)
+{
+    (void)e;
+    (void)w;
+    (void)left_ms;
+    (void)data;
+    (void)len;
+    ASSERT(false); /* nobody drives */
+    return -1;
 }
 
 /* ---- links ---- */
@@ -66,31 +109,30 @@ void link_probe(struct engine *e)
 static void adopt(struct engine *e, struct sim_link *l)
 {
     machine_of(e)->socket = l;
-    e->fd = A_DESCRIPTOR;
-    e->link_number++;
-    e->dialing = true;
-    e->write_blocked = false;
+    e->link.fd = A_DESCRIPTOR;
+    e->link.number++;
+    e->link.dialing = true;
+    e->link.write_blocked = false;
 }
 
 void link_close(struct engine *e)
 {
     struct machine *m = machine_of(e);
 
-    if (e->fd < 0) {
+    if (e->link.fd < 0) {
         return;
     }
     net_hang_up(the_world, m->socket);
     m->socket = NULL;
-    e->fd = -1;
-    e->link_number++;
-    e->dialing = false;
-    e->write_blocked = false;
+    e->link.fd = -1;
+    e->link.number++;
+    e->link.dialing = false;
+    e->link.write_blocked = false;
 }
 
-void engine_link_failed(struct engine *e, int64_t now_ms)
+void link_forget(struct engine *e)
 {
-    link_close(e);
-    core_link_down(e->core, now_ms);
+    e->link.fd = -1;
 }
 
 /* There is only one. */
@@ -103,7 +145,7 @@ void link_start(struct engine *e, int64_t now_ms)
 {
     (void)now_ms;
     link_close(e);
-    e->dial_limit_ms = e->core->link_limit_ms;
+    e->link.dial_limit_ms = e->core->link_limit_ms;
     adopt(e, net_dial(the_world, machine_of(e)));
 }
 
@@ -113,7 +155,7 @@ static void dialed(struct engine *e, struct machine *m, int64_t now_ms)
         link_next_address(e, now_ms);
         return;
     }
-    e->dialing = false;
+    e->link.dialing = false;
     core_link_up(e->core, now_ms);
 }
 
@@ -125,43 +167,27 @@ void link_flush(struct engine *e, int64_t now_ms)
     struct world *w = the_world;
     struct bytes b;
 
-    while (e->fd >= 0 && !e->dialing && !e->write_blocked && (b = core_output(e->core)).len > 0) {
+    while (e->link.fd >= 0 && !e->link.dialing && !e->link.write_blocked &&
+           (b = requests_output(e->core)).len > 0) {
         size_t n = b.len;
 
         if (w->trouble && world_chance(w, 150)) { /* the socket is full for a while */
             n = 1 + (size_t)world_below(w, (int64_t)b.len);
-            e->write_blocked = true;
+            e->link.write_blocked = true;
             m->writable_at_ms = now_ms + world_below(w, 300);
         }
         net_send(w, m->socket, bytes_of(b.data, n));
-        core_wrote(e->core, now_ms, n);
-    }
-}
-
-void engine_feed(struct engine *e, int64_t now_ms, const uint8_t *data, size_t n)
-{
-    uint64_t link = e->link_number;
-
-    while (n > 0 && e->link_number == link && e->core->link != LINK_NONE && !e->core->want_drop) {
-        uint8_t *at;
-        size_t room = core_room(e->core, &at);
-
-        ASSERT(room > 0);
-        room = room < n ? room : n;
-        memcpy(at, data, room);
-        core_received(e->core, now_ms, room);
-        data += room;
-        n -= room;
+        requests_wrote(e->core, now_ms, n);
     }
 }
 
 /* As on a machine: what is read after the core wants the link dropped is nobody's. */
-void engine_read(struct engine *e, int64_t now_ms)
+void link_read(struct engine *e, int64_t now_ms)
 {
     struct machine *m = machine_of(e);
     struct piece *p;
 
-    while (e->fd >= 0 && !e->core->want_drop &&
+    while (e->link.fd >= 0 && !e->core->want_drop &&
            (p = net_arrived(the_world, &m->socket->to_client)) != NULL) {
         bool eof = p->eof;
 
@@ -181,19 +207,19 @@ void engine_read(struct engine *e, int64_t now_ms)
 static void handle(struct engine *e, struct machine *m, int64_t now_ms)
 {
     m->woken = false;
-    if (e->fd < 0) {
+    if (e->link.fd < 0) {
         return;
     }
-    if (e->dialing) {
+    if (e->link.dialing) {
         if (now_ms >= m->socket->up_at_ms) {
             dialed(e, m, now_ms);
         }
         return;
     }
-    if (e->write_blocked && now_ms >= m->writable_at_ms) {
-        e->write_blocked = false;
+    if (e->link.write_blocked && now_ms >= m->writable_at_ms) {
+        e->link.write_blocked = false;
     }
-    engine_read(e, now_ms);
+    link_read(e, now_ms);
 }
 
 /* Something has come for it. */
@@ -205,14 +231,14 @@ static int64_t arrival_ms(const struct machine *m)
     if (m->woken) {
         return 0;
     }
-    if (e->fd < 0) {
+    if (e->link.fd < 0) {
         return INT64_MAX;
     }
-    if (e->dialing) {
+    if (e->link.dialing) {
         return m->socket->up_at_ms;
     }
     t = net_next_ms(&m->socket->to_client);
-    return e->write_blocked && m->writable_at_ms < t ? m->writable_at_ms : t;
+    return e->link.write_blocked && m->writable_at_ms < t ? m->writable_at_ms : t;
 }
 
 /* The world goes on while a blocking call waits. */
@@ -228,44 +254,30 @@ static void sleep_for(struct machine *m, int64_t ms)
     m->n_turns--;
 }
 
-void engine_turn(struct engine *e, int64_t timeout_ms)
+void machine_turn(struct engine *e, int64_t timeout_ms)
 {
     struct machine *m = machine_of(e);
     int64_t wait;
 
-    e->in_turn = true;
-    e->io_asleep = false;
-    engine_tick(e, engine_now_ms());
-    wait = engine_wait_ms(e, engine_now_ms());
+    e->machine.in_turn = true;
+    e->machine.asleep = false;
+    engine_tick(e, machine_now_ms());
+    wait = engine_wait_ms(e, machine_now_ms());
     if (timeout_ms >= 0 && (wait < 0 || wait > timeout_ms)) {
         wait = timeout_ms;
     }
     ASSERT(wait >= 0);
     if (wait > 0) {
-        e->io_asleep = true;
-        pthread_mutex_unlock(&e->lock);
+        e->machine.asleep = true;
+        engine_unlock(e);
         sleep_for(m, wait);
-        pthread_mutex_lock(&e->lock);
-        e->io_asleep = false;
+        engine_lock(e);
+        e->machine.asleep = false;
     }
-    handle(e, m, engine_now_ms());
-    engine_settle(e, engine_now_ms());
-    e->io_asleep = true;
-    e->in_turn = false;
-}
-
-void engine_tell_loop(struct engine *e)
-{
-    if (!list_empty(&e->inbox)) {
-        engine_wake(e);
-    }
-}
-
-void *io_thread_main(void *engine)
-{
-    (void)engine;
-    ASSERT(false); /* there are no threads */
-    return NULL;
+    handle(e, m, machine_now_ms());
+    engine_settle(e, machine_now_ms());
+    e->machine.asleep = true;
+    e->machine.in_turn = false;
 }
 
 /* ---- driving ---- */
@@ -292,11 +304,11 @@ void machine_drive(struct machine *m)
     if (m->client == NULL) {
         return;
     }
-    pthread_mutex_lock(&e->lock);
-    wait = engine_wait_ms(e, engine_now_ms());
-    m->due_ms = wait < 0 ? INT64_MAX : engine_now_ms() + wait;
-    m->woken = m->woken || !list_empty(&e->inbox);
-    pthread_mutex_unlock(&e->lock);
+    engine_lock(e);
+    wait = engine_wait_ms(e, machine_now_ms());
+    m->due_ms = wait < 0 ? INT64_MAX : machine_now_ms() + wait;
+    m->woken = m->woken || !list_empty(&e->dispatch.inbox);
+    engine_unlock(e);
 }
 
 /* ---- beacons ---- */

@@ -31,7 +31,7 @@ def complaint(folder, quoted, name, rule, known):
     if name in FOR_EVERYBODY:
         return None
     if top in known and "/" in name:
-        if top == folder or top in folders:
+        if top == folder.split("/")[0] or top in folders:
             return None
         return "`%s` may not include `%s`" % (folder, top)
     if quoted:
@@ -39,6 +39,15 @@ def complaint(folder, quoted, name, rule, known):
     if name in headers or all_headers or name.removesuffix(".h") in C_LIBRARY:
         return None
     return "`%s` may not include <%s>" % (folder, name)
+
+
+def folder_of(relative, table):
+    """The longest row of the table that the file lies under: a part of a folder may have its own."""
+    parts = relative.parts
+    if parts[0] == "include":
+        return "include/pawl"
+    rows = ["/".join(parts[1:n]) for n in range(len(parts) - 1, 1, -1)]
+    return next((row for row in rows if row in table), parts[1])
 
 
 def main(root):
@@ -50,7 +59,7 @@ def main(root):
                    if p.suffix in (".c", ".h", ".def"))
     for path in files:
         relative = path.relative_to(root)
-        folder = "include/pawl" if relative.parts[0] == "include" else relative.parts[1]
+        folder = folder_of(relative, table)
         if folder not in table:
             faults.append("%s: `%s` is not in the table" % (relative, folder))
             continue

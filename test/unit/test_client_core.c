@@ -4,8 +4,9 @@
 
 #include <stdlib.h>
 
-#include "client/internal.h"
+#include "client/gzip.h"
 #include "lib/test.h"
+#include "pawl/client.h"
 
 static struct core *new_core(const char *servers, struct core_options o)
 {
@@ -42,11 +43,11 @@ static const char *sent(struct core *c, int64_t now)
     struct bytes b;
 
     text[0] = '\0';
-    while ((b = core_output(c)).len > 0) {
+    while ((b = requests_output(c)).len > 0) {
         for (size_t i = 0; i < b.len && at + 3 < sizeof(text); i++) {
             at += (size_t)sprintf(text + at, "%02x", b.data[i]);
         }
-        core_wrote(c, now, b.len);
+        requests_wrote(c, now, b.len);
     }
     return text;
 }
@@ -113,7 +114,7 @@ static struct call *submit(struct core *c, int32_t op, int64_t deadline)
     struct request q = {.path = bytes_str("/a"), .version = -1};
 
     call->deadline_ms = deadline;
-    assert_int_equal(core_submit(c, call, &q), 0);
+    assert_int_equal(requests_submit(c, call, &q), 0);
     return call;
 }
 
@@ -235,7 +236,7 @@ static void with_one_session_lost_is_final(void **state)
     core_tick(c, 20000);
     assert_int_equal(c->state, PAWL_STATE_LOST);
     assert_int_equal(core_next_ms(c), INT64_MAX);
-    assert_int_equal(core_submit(c, call, &q), PAWL_ERR_SESSION_EXPIRED);
+    assert_int_equal(requests_submit(c, call, &q), PAWL_ERR_SESSION_EXPIRED);
     free(call);
     free_core(c);
 }
@@ -251,7 +252,7 @@ static void half_a_frame_was_not_sent(void **state)
     whole = submit(c, OP_SYNC, 0);
     half = submit(c, OP_GET_ACL, 0);
     behind = submit(c, OP_GET_EPHEMERALS, 0);
-    core_wrote(c, 1, 18 + 5);
+    requests_wrote(c, 1, 18 + 5);
     core_link_down(c, 2);
     expect_call(c, whole, PAWL_ERR_CONNECTION_LOSS, PAWL_OUTCOME_UNKNOWN);
     expect_state(c, PAWL_STATE_SUSPENDED);
@@ -370,7 +371,7 @@ static void credentials_come_first_on_every_link(void **state)
     struct core *c = new_core("a", (struct core_options){0});
 
     (void)state;
-    assert_int_equal(core_add_auth(c, bytes_str("digest"), bytes_str("bob:pw")), 0);
+    assert_int_equal(requests_add_auth(c, bytes_str("digest"), bytes_str("bob:pw")), 0);
     for (int i = 0; i < 2; i++) {
         submit(c, OP_SYNC, 0);
         connect(c, i);
@@ -470,7 +471,7 @@ static void requests_too_large_stay_here(void **state)
 
     (void)state;
     connect(c, 0);
-    assert_int_equal(core_submit(c, call, &q), PAWL_ERR_TOO_LARGE);
+    assert_int_equal(requests_submit(c, call, &q), PAWL_ERR_TOO_LARGE);
     assert_string_equal(sent(c, 0), "");
     free(call);
     free_core(c);
@@ -565,7 +566,7 @@ static struct call *submit_auth(struct core *c, const char *text, int64_t deadli
     struct request q = {.scheme = bytes_str("digest"), .data = bytes_str(text)};
 
     call->deadline_ms = deadline;
-    assert_int_equal(core_submit(c, call, &q), 0);
+    assert_int_equal(requests_submit(c, call, &q), 0);
     return call;
 }
 
@@ -576,7 +577,7 @@ static void refused_credentials_are_the_ones_forgotten(void **state)
     struct call *good, *bad;
 
     (void)state;
-    core_add_auth(c, bytes_str("digest"), bytes_str("bad"));
+    requests_add_auth(c, bytes_str("digest"), bytes_str("bad"));
     connect(c, 0);
     expect_state(c, PAWL_STATE_CONNECTED);
     sent(c, 0);
@@ -615,7 +616,7 @@ static void credentials_not_sent_are_not_kept(void **state)
     memset(text, 'x', sizeof(text));
     core_tick(c, 60);
     expect_call(c, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
-    assert_int_equal(core_submit(c, large, &q), PAWL_ERR_TOO_LARGE);
+    assert_int_equal(requests_submit(c, large, &q), PAWL_ERR_TOO_LARGE);
     free(large);
     assert_true(list_empty(&c->auths));
     free_core(c);
@@ -632,15 +633,15 @@ static void half_a_frame_given_up_is_not_sent_again(void **state)
     connect(c, 0);
     expect_state(c, PAWL_STATE_CONNECTED);
     call = submit(c, OP_SYNC, 0);
-    core_wrote(c, 1, 5);
-    assert_int_equal(core_abandon(c, call), PAWL_OUTCOME_UNKNOWN);
+    requests_wrote(c, 1, 5);
+    assert_int_equal(requests_abandon(c, call), PAWL_OUTCOME_UNKNOWN);
     core_link_down(c, 2);
     expect_state(c, PAWL_STATE_SUSPENDED);
     connect(c, 100);
     expect_state(c, PAWL_STATE_RECONNECTED);
     assert_string_equal(sent(c, 100), "");
     late = submit(c, OP_SYNC, 150);
-    core_wrote(c, 101, 5);
+    requests_wrote(c, 101, 5);
     core_tick(c, 200);
     expect_call(c, late, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_UNKNOWN);
     core_link_down(c, 201);
@@ -687,7 +688,7 @@ static struct call *submit_unwatch(struct core *c, bool local)
     call->target.fn = ignore_event;
     call->unwatch_mask = (1 << N_WATCHER_KINDS) - 1;
     call->unwatch_local = local;
-    assert_int_equal(core_submit(c, call, &q), 0);
+    assert_int_equal(requests_submit(c, call, &q), 0);
     return call;
 }
 

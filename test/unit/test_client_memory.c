@@ -3,7 +3,10 @@
  * core gives an error or drops its link, never more; every call ends exactly once. */
 #include <stdlib.h>
 
-#include "client/internal.h"
+#include "client/engine.h"
+#include "client/gzip.h"
+#include "client/plan.h"
+#include "client/reply.h"
 #include "lib/failing_memory.h"
 #include "lib/test.h"
 
@@ -73,7 +76,7 @@ static void submit(struct core *c, int32_t op, bool watch, int64_t deadline)
         call->target.fn = nobody;
         call->watch_table = WATCHER_CHILD;
     }
-    if (core_submit(c, call, &q) != 0) {
+    if (requests_submit(c, call, &q) != 0) {
         call_free(call);
     } else {
         n_made++;
@@ -82,8 +85,8 @@ static void submit(struct core *c, int32_t op, bool watch, int64_t deadline)
 
 static void write_all(struct core *c, int64_t now)
 {
-    while (core_output(c).len > 0) {
-        core_wrote(c, now, core_output(c).len);
+    while (requests_output(c).len > 0) {
+        requests_wrote(c, now, requests_output(c).len);
     }
 }
 
@@ -117,7 +120,7 @@ static void answer_children(struct core *c, int32_t xid, struct strbuf *b)
 /* A session, calls with watches, an answer, an event, a lost link, another, an expired call. */
 static void scenario(struct core *c, struct strbuf *b)
 {
-    core_add_auth(c, bytes_str("digest"), bytes_str("a:b"));
+    requests_add_auth(c, bytes_str("digest"), bytes_str("a:b"));
     submit(c, OP_GET_CHILDREN2, true, 0);
     reach_session(c, 10, b);
     write_all(c, 10);
@@ -149,8 +152,7 @@ static bool run(long n)
                              .lost_percent = 100,
                              .max_request_bytes = 1 << 20,
                              .max_reply_bytes = 1 << 16,
-                             .seed = 1,
-                             .call_free = call_free};
+                             .seed = 1};
     struct strbuf b;
     struct core *c;
     bool spared;

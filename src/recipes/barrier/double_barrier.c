@@ -6,6 +6,7 @@
 
 #include "client/beacon.h"
 #include "client/prepare.h"
+#include "client/uuid.h"
 
 struct call_ask {
     struct ask ask;
@@ -264,7 +265,7 @@ static int fill(struct pawl_double_barrier *b, const char *path)
     if (rc != 0) {
         return rc;
     }
-    rc = engine_uuid(b->r.e, b->name);
+    rc = uuid_text(b->r.e, b->name);
     recipe_end(&b->r);
     identity_text(b->data, sizeof(b->data));
     b->base = recipe_copy(path);

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "client/prepare.h"
+#include "client/take.h"
 
 enum { BATCH_LIMIT = 128 };
 
@@ -221,7 +222,7 @@ int cache_new(struct pawl_client *client, const char *path, int depth,
         free(c);
         return rc;
     }
-    prepare_take_struct(&c->o, sizeof(c->o), options);
+    take_struct(&c->o, sizeof(c->o), options);
     c->depth = depth < 0 ? -1 : depth;
     c->one_shot = (c->o.flags & PAWL_CACHE_ONE_SHOT) != 0;
     c->batch_limit = BATCH_LIMIT;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/gzip.h"
 #include "recipes/cache/cache.h"
 
 /* ---- a node ---- */
@@ -59,7 +60,7 @@ static int unpack(const struct pawl_cache *c, const struct pawl_bytes *data, uin
 {
     *out = NULL;
     if ((c->o.flags & PAWL_CACHE_COMPRESSED) == 0 || data->data == NULL ||
-        (c->r.e->client_flags & PAWL_CLIENT_COMPRESS) != 0) {
+        (c->r.e->settings.flags & PAWL_CLIENT_COMPRESS) != 0) {
         return 0;
     }
     return gzip_unpack(bytes_of(data->data, data->len), INT32_MAX, out, len);

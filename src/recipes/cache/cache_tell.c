@@ -252,8 +252,8 @@ void pawl_cache_remove_listener(struct pawl_cache *c, pawl_cache_fn fn, void *ar
 
         l->removed = l->removed || (l->fn == fn && l->arg == arg);
     }
-    while (c->r.n_calling > 0 && !engine_is_dispatcher(c->r.e)) {
-        pthread_cond_wait(&c->r.e->callback_done, &c->r.e->lock);
+    while (c->r.n_calling > 0 && !dispatch_is_current(c->r.e)) {
+        condition_wait(&c->r.e->dispatch.callback_done, &c->r.e->lock, -1);
     }
     if (!c->telling) {
         forget_removed(c);

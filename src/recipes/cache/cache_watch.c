@@ -19,7 +19,7 @@ void cache_watch_pause(struct pawl_cache *c)
 {
     if (!c->paused && !c->r.freed && !c->closed) {
         c->paused = true;
-        timer_set(c->r.e, &c->pause, engine_now_ms() + PAUSE_MS);
+        timer_set(c->r.e, &c->pause, machine_now_ms() + PAUSE_MS);
     }
 }
 

@@ -122,7 +122,7 @@ static int begin(struct ask *a, struct recipe *r, int timeout_ms)
     recipe_ref(r);
     a->is_try = timeout_ms == 0;
     if (patience >= 0) {
-        a->deadline_ms = engine_now_ms() + patience;
+        a->deadline_ms = machine_now_ms() + patience;
         timer_set(r->e, &a->timer, a->deadline_ms);
     }
     return a->start(a);
@@ -159,7 +159,7 @@ int ask_block(struct recipe *r, struct ask *a, int timeout_ms,
     e = r->e;
     waiter_init(&w);
     a->waiter = &w;
-    rc = step_would_deadlock(r->e) ? PAWL_ERR_WOULD_DEADLOCK : begin(a, r, timeout_ms);
+    rc = dispatch_would_deadlock(r->e) ? PAWL_ERR_WOULD_DEADLOCK : begin(a, r, timeout_ms);
     if (rc == 0) {
         recipe_wait(r, &w, -1); /* its own timer ends it */
         ASSERT(a->ended);

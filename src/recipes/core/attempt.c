@@ -73,7 +73,7 @@ static void delete_ended(struct attempt *a, int err)
 {
     if (err == PAWL_ERR_NO_MEMORY && a->r->e->core->state != PAWL_STATE_CLOSED) {
         timer_init(&a->again, delete_again, a);
-        timer_set(a->r->e, &a->again, engine_now_ms() + AGAIN_MS);
+        timer_set(a->r->e, &a->again, machine_now_ms() + AGAIN_MS);
         observer_add(a->r->e, &a->end, hurry_at_end, a);
         attempt_ref(a);
     } else if (a->released != NULL) {

@@ -62,7 +62,7 @@ static const char revoke_text[] = "__REVOKE__";
 static void watch_own_later(struct attempt *a)
 {
     if (a->owner != NULL && a->owner->state == CONTENDER_HELD) {
-        timer_set(a->r->e, &a->owner->own, engine_now_ms() + AGAIN_MS);
+        timer_set(a->r->e, &a->owner->own, machine_now_ms() + AGAIN_MS);
     }
 }
 
@@ -218,7 +218,7 @@ static void claim(struct contender *c)
     observer_remove(&c->observer);
     grant_give(&c->grant, path, a->token, a->session_id);
     if (!c->o.revocable) {
-        timer_set(c->r->e, &c->own, engine_now_ms() + c->o.watch_own_after_ms);
+        timer_set(c->r->e, &c->own, machine_now_ms() + c->o.watch_own_after_ms);
     }
     c->settled(c, 0);
 }
@@ -230,7 +230,7 @@ static void our_turn(struct contender *c)
     if (c->o.delay_ms > 0 && a->died && !a->waited) {
         a->waited = true;
         c->state = CONTENDER_DELAYED;
-        timer_set(c->r->e, &c->delay, engine_now_ms() + c->o.delay_ms);
+        timer_set(c->r->e, &c->delay, machine_now_ms() + c->o.delay_ms);
         return;
     }
     claim(c);
@@ -626,7 +626,7 @@ int contender_start(struct contender *c, bool is_try)
 
     ASSERT(c->state == CONTENDER_IDLE);
     c->is_try = is_try;
-    rc = list_empty(&c->r->e->inherited) ? PAWL_ERR_NOTHING : inherit(c);
+    rc = list_empty(&c->r->e->places.inherited) ? PAWL_ERR_NOTHING : inherit(c);
     if (rc == PAWL_ERR_NOTHING) {
         rc = look_first ? probe(c) : queue(c);
     }

@@ -7,7 +7,7 @@
 
 #include "base/assert.h"
 #include "client/beacon.h"
-#include "client/prepare.h"
+#include "client/multi.h"
 
 /* Which states may follow each other; the picture is in the public header. */
 static const uint8_t may_follow[] = {
@@ -84,7 +84,7 @@ static void overdue(void *grant)
 /* Without a link. */
 static int64_t doubt_at_ms(const struct pawl_grant *g)
 {
-    int64_t now = engine_now_ms();
+    int64_t now = machine_now_ms();
 
     return g->doubt == PAWL_DOUBT_STOP ? now : now + core_certain_ms(g->r->e->core, now);
 }
@@ -230,7 +230,7 @@ static int64_t certain_ms(const struct pawl_grant *g)
     const struct core *core = g->r->e->core;
     bool alive = g->state == PAWL_GRANT_CERTAIN || g->state == PAWL_GRANT_IN_DOUBT;
 
-    return alive && g->session_id == core->session_id ? core_certain_ms(core, engine_now_ms()) : 0;
+    return alive && g->session_id == core->session_id ? core_certain_ms(core, machine_now_ms()) : 0;
 }
 
 int64_t pawl_grant_certain_ms(const struct pawl_grant *g)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/handle.h"
 #include "client/prepare.h"
 #include "recipes/core/contender.h"
 
@@ -199,7 +200,7 @@ static int run(struct roll *l, int timeout_ms, struct pawl_participants **out)
     struct waiter w;
     int rc;
 
-    if (step_would_deadlock(l->r.e)) {
+    if (dispatch_would_deadlock(l->r.e)) {
         return PAWL_ERR_WOULD_DEADLOCK;
     }
     rc = pawl_children_async(l->r.client, l->base, NULL, listed, l);
@@ -246,7 +247,7 @@ int pawl_participants(struct pawl_client *c, const char *path, struct pawl_parti
     if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    return participants_read(c, path, client_check(c) == 0 ? c->timeout_ms : 0, out);
+    return participants_read(c, path, handle_check(c) == 0 ? c->timeout_ms : 0, out);
 }
 
 void pawl_participants_free(struct pawl_participants *p)

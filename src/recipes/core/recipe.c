@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "client/handle.h"
 
 enum { RETRY_PAUSE_MS = 200 };
 
@@ -77,9 +78,9 @@ void recipe_free(struct recipe *r, void (*shut)(struct recipe *r))
     r->freed = true;
     shut(r);
     e->inside = false;
-    engine_settle(e, engine_now_ms());
-    while (r->n_calling > 0 && !engine_is_dispatcher(e)) {
-        pthread_cond_wait(&e->callback_done, &e->lock);
+    engine_settle(e, machine_now_ms());
+    while (r->n_calling > 0 && !dispatch_is_current(e)) {
+        condition_wait(&e->dispatch.callback_done, &e->lock, -1);
     }
     e->inside = true;
     recipe_unref(r);
@@ -88,35 +89,35 @@ void recipe_free(struct recipe *r, void (*shut)(struct recipe *r))
 
 int recipe_look(const struct recipe *r)
 {
-    int rc = client_check(r->client);
+    int rc = handle_check(r->client);
 
     if (rc == 0) {
-        pthread_mutex_lock(&r->e->lock);
+        engine_lock(r->e);
     }
     return rc;
 }
 
 void recipe_looked(const struct recipe *r)
 {
-    pthread_mutex_unlock(&r->e->lock);
+    engine_unlock(r->e);
 }
 
 void recipe_note_begin(struct recipe *r)
 {
-    pthread_mutex_lock(&r->e->lock);
+    engine_lock(r->e);
 }
 
 void recipe_calling(struct recipe *r)
 {
     r->n_calling++;
-    pthread_mutex_unlock(&r->e->lock);
+    engine_unlock(r->e);
 }
 
 void recipe_called(struct recipe *r)
 {
-    pthread_mutex_lock(&r->e->lock);
+    engine_lock(r->e);
     r->n_calling--;
-    pthread_cond_broadcast(&r->e->callback_done);
+    condition_broadcast(&r->e->dispatch.callback_done);
 }
 
 void recipe_note_end(struct recipe *r)
@@ -124,7 +125,7 @@ void recipe_note_end(struct recipe *r)
     struct engine *e = r->e;
 
     recipe_unref(r);
-    pthread_mutex_unlock(&e->lock);
+    engine_unlock(e);
 }
 
 void recipe_post(struct recipe *r, struct note *n)
@@ -137,9 +138,9 @@ void recipe_post(struct recipe *r, struct note *n)
 
 int recipe_wait(struct recipe *r, struct waiter *w, int64_t timeout_ms)
 {
-    int64_t deadline = timeout_ms < 0 ? 0 : engine_now_ms() + timeout_ms;
+    int64_t deadline = timeout_ms < 0 ? 0 : machine_now_ms() + timeout_ms;
 
-    if (step_would_deadlock(r->e)) {
+    if (dispatch_would_deadlock(r->e)) {
         return PAWL_ERR_WOULD_DEADLOCK;
     }
     return step_wait(r->e, w, deadline) ? 0 : PAWL_ERR_OPERATION_TIMEOUT;
@@ -147,7 +148,7 @@ int recipe_wait(struct recipe *r, struct waiter *w, int64_t timeout_ms)
 
 int recipe_left_ms(int64_t deadline_ms)
 {
-    int64_t left = deadline_ms - engine_now_ms();
+    int64_t left = deadline_ms - machine_now_ms();
 
     if (deadline_ms == 0) {
         return -1;

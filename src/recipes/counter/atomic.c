@@ -6,6 +6,7 @@
 
 #include "client/beacon.h"
 #include "client/prepare.h"
+#include "client/take.h"
 
 enum { GRACE_MS = 200, DEFAULT_LOCK_MS = 10000, WATCH_OWN_AFTER_MS = 50 };
 
@@ -40,7 +41,7 @@ bool atomic_buf_set(struct atomic_buf *b, const void *data, size_t len)
 
 static void end_phase(struct atomic_op *op)
 {
-    int64_t took = engine_now_ms() - op->phase_ms;
+    int64_t took = machine_now_ms() - op->phase_ms;
 
     if (op->promoted) {
         op->stats.promoted_ms += took;
@@ -90,7 +91,7 @@ static void too_late(struct ask *ask)
 
     if (op->writing && !op->graced) {
         op->graced = true;
-        timer_set(ask->r->e, &ask->timer, engine_now_ms() + GRACE_MS);
+        timer_set(ask->r->e, &ask->timer, machine_now_ms() + GRACE_MS);
         return;
     }
     finish(op, PAWL_ERR_OPERATION_TIMEOUT,
@@ -104,7 +105,7 @@ static void begin_phase(struct atomic_op *op, bool promoted)
     end_phase(op);
     op->promoted = promoted;
     op->attempt = 0;
-    op->phase_ms = engine_now_ms();
+    op->phase_ms = machine_now_ms();
 }
 
 static void lock_settled(struct contender *c, int err)
@@ -143,7 +144,7 @@ static void promote(struct atomic_op *op)
         refuse(op, rc);
         return;
     }
-    timer_set(a->r.e, &op->pause, engine_now_ms() + a->o.lock_timeout_ms);
+    timer_set(a->r.e, &op->pause, machine_now_ms() + a->o.lock_timeout_ms);
 }
 
 /* ---- again ---- */
@@ -165,12 +166,12 @@ static void try_again(struct atomic_op *op)
 {
     struct atomic *a = atomic_of(op);
     const struct pawl_retry *retry = op->promoted ? &a->o.lock_retry : &a->o.retry;
-    int64_t pause = pawl_retry_pause(retry, op->attempt++, engine_now_ms() - op->phase_ms,
+    int64_t pause = pawl_retry_pause(retry, op->attempt++, machine_now_ms() - op->phase_ms,
                                      prng_next(&a->r.e->random));
 
     if (pause >= 0) {
         op->pausing = true;
-        timer_set(a->r.e, &op->pause, engine_now_ms() + pause);
+        timer_set(a->r.e, &op->pause, machine_now_ms() + pause);
     } else if (!op->promoted && a->lock_path != NULL) {
         promote(op);
     } else {
@@ -361,7 +362,7 @@ static int start(struct ask *ask)
     struct atomic_op *op = container_of(ask, struct atomic_op, ask);
     int rc = 0;
 
-    op->phase_ms = engine_now_ms();
+    op->phase_ms = machine_now_ms();
     list_push_back(&atomic_of(op)->ops, &ask->link);
     observer_add(ask->r->e, &op->end, state_changed, op);
     if (op->kind == ATOMIC_FORCE || op->kind == ATOMIC_INITIALIZE) {
@@ -435,7 +436,7 @@ static int setup(struct atomic *a, struct pawl_client *c, const char *path,
     const char *lock_path;
     int rc;
 
-    prepare_take_struct(&a->o, sizeof(a->o), options);
+    take_struct(&a->o, sizeof(a->o), options);
     lock_path = a->o.lock_path;
     if (c == NULL || !prepare_is_good_path(path, false) ||
         (lock_path != NULL && !prepare_is_good_path(lock_path, false)) ||

@@ -39,7 +39,7 @@ static int write_node(struct cas *c)
 
 static bool is_over(const struct cas *c)
 {
-    return c->r->freed || (c->deadline_ms != 0 && engine_now_ms() >= c->deadline_ms);
+    return c->r->freed || (c->deadline_ms != 0 && machine_now_ms() >= c->deadline_ms);
 }
 
 /* It cannot have happened. */

@@ -103,8 +103,8 @@ static void drop_listener(struct pawl_shared_value *v, struct value_listener *l)
         return;
     }
     l->removed = true;
-    while (v->running == l && !engine_is_dispatcher(v->r.e)) {
-        pthread_cond_wait(&v->r.e->callback_done, &v->r.e->lock);
+    while (v->running == l && !dispatch_is_current(v->r.e)) {
+        condition_wait(&v->r.e->dispatch.callback_done, &v->r.e->lock, -1);
     }
 }
 

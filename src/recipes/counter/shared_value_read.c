@@ -13,7 +13,7 @@ enum { RETRY_PAUSE_MS = 1000 };
 static void read_later(struct pawl_shared_value *v, int err)
 {
     if (!v->r.freed && !recipe_is_over(&v->r, err)) {
-        timer_set(v->r.e, &v->retry, engine_now_ms() + RETRY_PAUSE_MS);
+        timer_set(v->r.e, &v->retry, machine_now_ms() + RETRY_PAUSE_MS);
     }
 }
 

@@ -125,7 +125,7 @@ static void try_too_late(struct ask *ask)
 
     if (!a->graced) {
         a->graced = true;
-        timer_set(ask->r->e, &ask->timer, engine_now_ms() + GRACE_MS);
+        timer_set(ask->r->e, &ask->timer, machine_now_ms() + GRACE_MS);
         return;
     }
     ask_end(ask, a->refused ? PAWL_ERR_BAD_VERSION : PAWL_ERR_CONNECTION_LOSS);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/prepare.h"
+#include "client/uuid.h"
 #include "recipes/core/ask.h"
 #include "recipes/discovery/registration.h"
 
@@ -141,12 +142,12 @@ static int take_instance(struct pawl_discovery *d, const struct pawl_instance *g
         if (rc != 0) {
             return rc;
         }
-        rc = engine_uuid(d->r.e, id);
+        rc = uuid_text(d->r.e, id);
         recipe_looked(&d->r);
         i.id = id;
     }
     i.size = sizeof(i);
-    i.registered_ms = i.registered_ms != 0 ? i.registered_ms : engine_wall_ms();
+    i.registered_ms = i.registered_ms != 0 ? i.registered_ms : machine_wall_ms();
     s->instance = rc != 0 ? NULL : instance_copy(&i);
     if (s->instance == NULL) {
         return rc != 0 ? rc : PAWL_ERR_NO_MEMORY;

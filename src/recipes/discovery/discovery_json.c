@@ -11,7 +11,7 @@
 
 #include "base/assert.h"
 #include "client/beacon.h"
-#include "client/prepare.h"
+#include "client/take.h"
 #include "recipes/discovery/discovery.h"
 
 static const char *const types[] = {"DYNAMIC", "STATIC", "PERMANENT", "DYNAMIC_SEQUENTIAL"};
@@ -150,7 +150,7 @@ struct pawl_instance instance_taken(const struct pawl_instance *given)
 {
     struct pawl_instance i;
 
-    prepare_take_struct(&i, sizeof(i), given);
+    take_struct(&i, sizeof(i), given);
     return i;
 }
 

@@ -72,7 +72,7 @@ static void failed(struct registration *g, int err)
     log_warn("service %s: %s", node_path(g), pawl_strerror(err));
     ask_end_all(&g->asks, err);
     if (g->confirmed) {
-        timer_set(g->d->r.e, &g->again, engine_now_ms() + PAUSE_MS);
+        timer_set(g->d->r.e, &g->again, machine_now_ms() + PAUSE_MS);
     } else {
         g->wanted = false;
         drive(g);

@@ -173,7 +173,8 @@ static void pause_it(struct pawl_service_cache *s, int err)
     if (recipe_is_over(&s->r, err)) {
         ask_end_all(&s->asks, err);
     } else {
-        timer_set(s->r.e, &s->again, engine_now_ms() + (err == PAWL_ERR_NO_MEMORY ? 50 : PAUSE_MS));
+        timer_set(s->r.e, &s->again,
+                  machine_now_ms() + (err == PAWL_ERR_NO_MEMORY ? 50 : PAUSE_MS));
     }
 }
 

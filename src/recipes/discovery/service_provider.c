@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/prng.h"
-#include "client/prepare.h"
+#include "client/take.h"
 #include "recipes/discovery/discovery.h"
 
 /* An instance that made trouble. */
@@ -41,7 +41,7 @@ static void forget(struct trouble *t)
 static void forget_old(struct pawl_provider *p)
 {
     struct list *item, *next;
-    int64_t now = engine_now_ms();
+    int64_t now = machine_now_ms();
 
     for (item = p->troubles.next; item != &p->troubles; item = next) {
         struct trouble *t = container_of(item, struct trouble, link);
@@ -80,7 +80,7 @@ static void note_error(struct pawl_provider *p, const struct pawl_instance *i)
             return;
         }
         t->instance = &copy->i;
-        t->first_ms = engine_now_ms();
+        t->first_ms = machine_now_ms();
         list_push_back(&p->troubles, &t->link);
     }
     t->n++;
@@ -217,7 +217,7 @@ int pawl_provider_new(struct pawl_client *c, const char *base, const char *name,
         free(p);
         return rc;
     }
-    prepare_take_struct(&p->o, sizeof(p->o), options);
+    take_struct(&p->o, sizeof(p->o), options);
     p->o.down_errors = p->o.down_errors > 0 ? p->o.down_errors : 2;
     p->o.down_ms = p->o.down_ms > 0 ? p->o.down_ms : 30000;
     list_init(&p->troubles);

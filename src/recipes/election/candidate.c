@@ -14,7 +14,7 @@ static void failed(struct candidate *c, int err)
         c->over = err;
         c->in = false;
     } else {
-        timer_set(c->contender.r->e, &c->again, engine_now_ms() + AGAIN_MS);
+        timer_set(c->contender.r->e, &c->again, machine_now_ms() + AGAIN_MS);
     }
     c->failed(c, err);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "client/prepare.h"
+#include "client/take.h"
 #include "pawl/election.h"
 #include "recipes/core/participants.h"
 #include "recipes/election/candidate.h"
@@ -210,7 +211,7 @@ int pawl_latch_new(struct pawl_client *c, const char *path,
         return rc;
     }
     l = container_of(r, struct pawl_latch, r);
-    prepare_take_struct(&l->o, sizeof(l->o), options);
+    take_struct(&l->o, sizeof(l->o), options);
     rc = fill(l, path);
     if (rc != 0) {
         destroy(r);
@@ -261,7 +262,7 @@ static int wait_for_notice(struct pawl_latch *l)
     if (!(l->told_leader && l->note.posted) && !l->in_lost) {
         return 0;
     }
-    if (l->r.e->mode != PAWL_DISPATCH_THREAD || engine_is_dispatcher(l->r.e)) {
+    if (l->r.e->settings.mode != PAWL_DISPATCH_THREAD || dispatch_is_current(l->r.e)) {
         return 0;
     }
     waiter_init(&w);

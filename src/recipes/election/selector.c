@@ -20,6 +20,7 @@
 
 #include "base/assert.h"
 #include "client/prepare.h"
+#include "client/take.h"
 #include "pawl/election.h"
 #include "recipes/core/participants.h"
 #include "recipes/election/candidate.h"
@@ -135,7 +136,7 @@ static void selector_returned(struct pawl_selector *s)
         candidate_leave(&s->candidate);
         selector_move(s, s->state == SELECTOR_LEAVING ? SELECTOR_CLOSED : SELECTOR_RESTING);
     }
-    pthread_cond_broadcast(&s->r.e->callback_done);
+    condition_broadcast(&s->r.e->dispatch.callback_done);
 }
 
 /* The hand-over takes a moment: what was taken back meanwhile is not led any more, and who has not
@@ -145,13 +146,13 @@ static void run_lead(struct pawl_selector *s)
     bool stop;
     uint64_t token;
 
-    pthread_mutex_lock(&s->r.e->lock);
+    engine_lock(s->r.e);
     stop = grant_of(s)->stop;
     token = grant_of(s)->token;
     s->leader = pthread_self();
     s->inside_lead = true;
     s->again = s->again || (stop && !s->interrupted);
-    pthread_mutex_unlock(&s->r.e->lock);
+    engine_unlock(s->r.e);
     if (!stop) {
         s->o.lead(s, token, s->o.arg);
     }
@@ -255,7 +256,7 @@ int pawl_selector_new(struct pawl_client *c, const char *path,
         return rc;
     }
     s = container_of(r, struct pawl_selector, r);
-    prepare_take_struct(&s->o, sizeof(s->o), options);
+    take_struct(&s->o, sizeof(s->o), options);
     rc = selector_fill(s, path);
     if (rc == 0 && s->o.lead == NULL) {
         rc = PAWL_ERR_BAD_ARGUMENTS;
@@ -289,7 +290,7 @@ static void selector_shut(struct recipe *r)
 
 static bool must_not_wait(const struct pawl_selector *s)
 {
-    return engine_is_dispatcher(s->r.e) ||
+    return dispatch_is_current(s->r.e) ||
            (s->inside_lead && pthread_equal(s->leader, pthread_self()) != 0);
 }
 
@@ -304,11 +305,11 @@ void pawl_selector_free(struct pawl_selector *s)
     e = s->r.e;
     selector_leave(s);
     recipe_end(&s->r);
-    pthread_mutex_lock(&e->lock);
+    engine_lock(e);
     while (selector_leads(s) && !must_not_wait(s)) {
-        pthread_cond_wait(&e->callback_done, &e->lock);
+        condition_wait(&e->dispatch.callback_done, &e->lock, -1);
     }
-    pthread_mutex_unlock(&e->lock);
+    engine_unlock(e);
     recipe_free(&s->r, selector_shut);
 }
 

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "client/beacon.h"
 #include "client/prepare.h"
+#include "client/take.h"
 
 enum { WATCH_OWN_AFTER_MS = 50, IDENTITY_BYTES = 256 };
 
@@ -192,7 +193,7 @@ int lock_new(struct pawl_client *c, const char *path, const struct pawl_lock_opt
         free(l);
         return rc;
     }
-    prepare_take_struct(&l->o, sizeof(l->o), options);
+    take_struct(&l->o, sizeof(l->o), options);
     list_init(&l->holders);
     note_init(&l->revoke_note, tell_revoked, l);
     rc = fill(l, path);

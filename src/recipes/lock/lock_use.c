@@ -191,7 +191,7 @@ int lock_start(struct pawl_lock *l, uint64_t thread, struct acquire *a, int time
         return rc;
     }
     if (patience_ms >= 0) {
-        timer_set(l->r.e, &a->timer, engine_now_ms() + patience_ms);
+        timer_set(l->r.e, &a->timer, machine_now_ms() + patience_ms);
     }
     return 0;
 }
@@ -214,7 +214,7 @@ int pawl_lock_acquire(struct pawl_lock *l, int timeout_ms)
     if (rc != 0) {
         return rc;
     }
-    if (step_would_deadlock(l->r.e)) {
+    if (dispatch_would_deadlock(l->r.e)) {
         recipe_end(&l->r);
         return PAWL_ERR_WOULD_DEADLOCK;
     }
@@ -321,7 +321,7 @@ int pawl_lock_release(struct pawl_lock *l)
         return rc;
     }
     a = new_acquire(l, NULL, NULL);
-    if (a == NULL || step_would_deadlock(l->r.e)) {
+    if (a == NULL || dispatch_would_deadlock(l->r.e)) {
         rc = a == NULL ? PAWL_ERR_NO_MEMORY : PAWL_ERR_WOULD_DEADLOCK;
         free(a);
         recipe_end(&l->r);

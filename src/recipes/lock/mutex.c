@@ -2,7 +2,7 @@
 /* mutex.c - a semaphore with one lease, and that lease. */
 #include <stdlib.h>
 
-#include "client/prepare.h"
+#include "client/take.h"
 #include "recipes/lock/semaphore.h"
 
 struct pawl_mutex {
@@ -146,7 +146,7 @@ int pawl_mutex_new(struct pawl_client *c, const char *path,
     if (out == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    prepare_take_struct(&o, sizeof(o), options);
+    take_struct(&o, sizeof(o), options);
     o.max_leases = 1;
     o.count = NULL;
     rc = semaphore_make(sizeof(struct pawl_mutex), c, path, &o, &s);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/prepare.h"
+#include "client/take.h"
 #include "recipes/lock/lock.h"
 
 /* The markers have the same length, so that the order does not depend on them. */
@@ -158,7 +159,7 @@ int pawl_rwlock_new(struct pawl_client *c, const char *path,
     int rc;
 
     if (options != NULL) {
-        prepare_take_struct(&o, sizeof(o), options);
+        take_struct(&o, sizeof(o), options);
     }
     if (c == NULL || out == NULL || !prepare_is_good_path(path, false) || o.marker != NULL ||
         o.permits > 1 || o.driver != NULL) {

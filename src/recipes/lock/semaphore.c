@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "client/beacon.h"
 #include "client/prepare.h"
+#include "client/take.h"
 #include "recipes/core/participants.h"
 
 enum { WATCH_OWN_AFTER_MS = 50 };
@@ -536,7 +537,7 @@ int pawl_semaphore_new(struct pawl_client *c, const char *path,
 {
     struct pawl_semaphore_options o;
 
-    prepare_take_struct(&o, sizeof(o), options);
+    take_struct(&o, sizeof(o), options);
     return out == NULL ? PAWL_ERR_BAD_ARGUMENTS
                        : semaphore_make(sizeof(struct pawl_semaphore), c, path, &o, out);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/prepare.h"
+#include "client/take.h"
 #include "pawl/group.h"
 #include "recipes/cache/cache.h"
 
@@ -116,13 +117,13 @@ void pawl_group_leave(struct pawl_group *g)
 
 int pawl_group_wait(struct pawl_group *g, int timeout_ms)
 {
-    int64_t end = engine_now_ms() + timeout_ms, left;
+    int64_t end = machine_now_ms() + timeout_ms, left;
     int rc = g == NULL ? PAWL_ERR_BAD_ARGUMENTS : 0;
 
     if (rc == 0 && g->self != NULL) {
         rc = pawl_persistent_node_wait(g->self, timeout_ms);
     }
-    left = timeout_ms < 0 ? -1 : end - engine_now_ms();
+    left = timeout_ms < 0 ? -1 : end - machine_now_ms();
     return rc != 0 ? rc : pawl_cache_wait(g->cache, timeout_ms < 0 ? -1 : left < 0 ? 0 : (int)left);
 }
 

@@ -68,7 +68,7 @@ void persistent_run_note(void *node)
 static void pause_then_go_on(struct pawl_persistent_node *n)
 {
     if (!n->r.freed && !n->closed) {
-        timer_set(n->r.e, &n->again, engine_now_ms() + PAUSE_MS);
+        timer_set(n->r.e, &n->again, machine_now_ms() + PAUSE_MS);
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include "client/beacon.h"
 #include "client/prepare.h"
+#include "client/take.h"
 
 /* ---- life ---- */
 

@@ -8,7 +8,7 @@
 void persistent_touch_later(struct pawl_persistent_node *n)
 {
     if (!n->r.freed && !n->closed) {
-        timer_set(n->r.e, &n->touch_timer, engine_now_ms() + (n->o.ttl_ms + 1) / 2);
+        timer_set(n->r.e, &n->touch_timer, machine_now_ms() + (n->o.ttl_ms + 1) / 2);
     }
 }
 

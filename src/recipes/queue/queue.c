@@ -7,6 +7,8 @@
 #include "base/assert.h"
 #include "client/beacon.h"
 #include "client/prepare.h"
+#include "client/take.h"
+#include "client/uuid.h"
 #include "recipes/core/link_trouble.h"
 
 enum { LONGEST_NAP_MS = 30000 }; /* the wall clock may be set meanwhile */
@@ -246,7 +248,7 @@ void queue_failed(struct pawl_queue *q, int err)
         puts_cancel(q, err);
     } else if (!q->r.freed) {
         timer_set(q->r.e, &q->timer,
-                  engine_now_ms() + (err == PAWL_ERR_NO_MEMORY ? 50 : QUEUE_PAUSE_MS));
+                  machine_now_ms() + (err == PAWL_ERR_NO_MEMORY ? 50 : QUEUE_PAUSE_MS));
     }
 }
 
@@ -283,10 +285,10 @@ static bool is_due(struct pawl_queue *q, const struct queue_entry *entry)
     if (q->o.kind != PAWL_QUEUE_DELAY) {
         return true;
     }
-    wait = (int64_t)entry->rank - engine_wall_ms();
+    wait = (int64_t)entry->rank - machine_wall_ms();
     if (wait > 0) {
         wait = wait < LONGEST_NAP_MS ? wait : LONGEST_NAP_MS;
-        timer_set(q->r.e, &q->timer, engine_now_ms() + wait);
+        timer_set(q->r.e, &q->timer, machine_now_ms() + wait);
     }
     return wait <= 0;
 }
@@ -305,7 +307,7 @@ static void consume_next(struct pawl_queue *q)
         }
     } else {
         if (q->n_stuck > 0) {
-            timer_set(q->r.e, &q->timer, engine_now_ms() + QUEUE_PAUSE_MS);
+            timer_set(q->r.e, &q->timer, machine_now_ms() + QUEUE_PAUSE_MS);
         }
         if (q->n_taken > 0) {
             watch_locks(q);
@@ -357,7 +359,7 @@ static int fill(struct pawl_queue *q, const char *path)
     identity_text(q->owner, sizeof(q->owner) - 42);
     len = strlen(q->owner);
     memcpy(q->owner + len, " id=", 4);
-    if (engine_uuid(q->r.e, q->owner + len + 4) != 0) {
+    if (uuid_text(q->r.e, q->owner + len + 4) != 0) {
         return PAWL_ERR_SYSTEM;
     }
     q->base = recipe_copy(path);
@@ -403,7 +405,7 @@ int pawl_queue_new(struct pawl_client *c, const char *path,
         free(q);
         return rc;
     }
-    prepare_take_struct(&q->o, sizeof(q->o), options);
+    take_struct(&q->o, sizeof(q->o), options);
     list_init(&q->waiting);
     list_init(&q->sent);
     list_init(&q->flushes);

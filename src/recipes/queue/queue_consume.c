@@ -254,7 +254,7 @@ static void consume(void *queue)
     e->inside = true;
     consumed(q, finished);
     e->inside = false;
-    engine_settle(e, engine_now_ms());
+    engine_settle(e, machine_now_ms());
     recipe_note_end(&q->r);
 }
 

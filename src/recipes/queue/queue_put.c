@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "client/prepare.h"
+#include "client/take.h"
 #include "recipes/queue/queue.h"
 #include "recipes/queue/queue_items.h"
 
@@ -190,9 +191,9 @@ static int fill(struct put *p, const struct pawl_put *given)
     struct strbuf name;
     int rc;
 
-    prepare_take_struct(&put, sizeof(put), given);
+    take_struct(&put, sizeof(put), given);
     if (put.due_ms == 0) {
-        put.due_ms = engine_wall_ms();
+        put.due_ms = machine_wall_ms();
     }
     strbuf_init(&name, STRBUF_NO_LIMIT);
     rc = queue_name_write(&name, p->q->o.kind, &put);
@@ -286,7 +287,7 @@ int pawl_queue_put(struct pawl_queue *q, const struct pawl_put *put, int timeout
     if (rc != 0) {
         return rc;
     }
-    rc = step_would_deadlock(q->r.e) ? PAWL_ERR_WOULD_DEADLOCK : start(q, put, &p);
+    rc = dispatch_would_deadlock(q->r.e) ? PAWL_ERR_WOULD_DEADLOCK : start(q, put, &p);
     if (rc != 0) {
         recipe_end(&q->r);
         return rc;
@@ -315,7 +316,7 @@ int pawl_queue_flush(struct pawl_queue *q, int timeout_ms)
     }
     f.left = q->n_waiting + q->n_sent;
     f.number = q->n_puts;
-    if (f.left == 0 || step_would_deadlock(q->r.e)) {
+    if (f.left == 0 || dispatch_would_deadlock(q->r.e)) {
         rc = f.left == 0 ? 0 : PAWL_ERR_WOULD_DEADLOCK;
         recipe_end(&q->r);
         return rc;

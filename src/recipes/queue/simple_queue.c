@@ -320,7 +320,7 @@ static struct take *new_take(struct pawl_simple_queue *q, bool peeks, int timeou
     recipe_ref(&q->r);
     list_push_back(&q->takes, &t->link);
     if (timeout_ms > 0) {
-        timer_set(q->r.e, &t->timer, engine_now_ms() + timeout_ms);
+        timer_set(q->r.e, &t->timer, machine_now_ms() + timeout_ms);
     }
     return t;
 }
@@ -339,9 +339,9 @@ static int take_blocking(struct pawl_simple_queue *q, bool peeks, int timeout_ms
         return rc;
     }
     e = q->r.e;
-    t = step_would_deadlock(e) ? NULL : new_take(q, peeks, timeout_ms);
+    t = dispatch_would_deadlock(e) ? NULL : new_take(q, peeks, timeout_ms);
     if (t == NULL) {
-        rc = step_would_deadlock(e) ? PAWL_ERR_WOULD_DEADLOCK : PAWL_ERR_NO_MEMORY;
+        rc = dispatch_would_deadlock(e) ? PAWL_ERR_WOULD_DEADLOCK : PAWL_ERR_NO_MEMORY;
         step_end(e);
         return rc;
     }

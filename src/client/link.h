@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* link.h - the socket to core->hosts.items[core->host], made, written and read without blocking.
+ *
+ * Part of the machine (machine.h): the simulator has its own. */
+#ifndef PAWL_CLIENT_LINK_H
+#define PAWL_CLIENT_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "os/dial.h"
+
+struct engine;
+
+enum { LINK_MAX_ADDRESSES = 32 };
+
+struct link {
+    int fd;         /* -1: none */
+    uint32_t armed; /* what the machine watches fd for */
+    bool dialing;   /* it does not stand yet */
+    bool write_blocked;
+    uint64_t number; /* grows with every fd that comes or goes */
+    struct address addresses[LINK_MAX_ADDRESSES];
+    size_t n_addresses, next_address;
+    int64_t dial_limit_ms;
+    struct lookup *lookup, *probe;
+};
+
+void link_start(struct engine *e, int64_t now_ms);
+void link_close(struct engine *e);
+void link_forget(struct engine *e); /* in a forked child: the link is the parent's */
+void link_next_address(struct engine *e, int64_t now_ms); /* the one tried takes too long */
+void link_flush(struct engine *e, int64_t now_ms);
+void link_read(struct engine *e, int64_t now_ms); /* what is there, and feeds it to the core */
+void link_arm(struct engine *e);                  /* who reads it may have changed */
+void link_probe(struct engine *e);                /* a question to another host */
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* link.c - the link as a TCP or Unix socket. */
+#define _GNU_SOURCE
+#include "client/link.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "client/engine.h"
+#include "client/machine/link_internal.h"
+
+enum { PROBE_TIMEOUT_MS = 1000, READS_PER_TURN = 16 };
+
+static void link_wake(void *engine)
+{
+    machine_wake(engine);
+}
+
+/* ---- what epoll watches ---- */
+
+/* Whether the server owes us anything. If not, the I/O thread need not look out for bytes (for the
+ * end of the link it always does), and a blocking call saves two calls of epoll_ctl(). */
+static bool link_expects_bytes(const struct engine *e)
+{
+    const struct core *c = e->core;
+
+    return c->link != LINK_READY || c->n_calls > 0 || c->watches.n_watchers > 0 ||
+           c->ping_sent_ms != 0 || c->n_pre_auths > 0;
+}
+
+/* By a blocked caller, or by the thread of callbacks, now or soon. */
+static bool link_is_read_elsewhere(const struct engine *e)
+{
+    return e->driver != NULL || (e->reader.is_on && e->core->link == LINK_READY);
+}
+
+void link_arm(struct engine *e)
+{
+    struct epoll_event ev = {.data.fd = e->link.fd};
+
+    if (e->link.fd < 0) {
+        return;
+    }
+    if (e->link.dialing) {
+        ev.events = EPOLLOUT;
+    } else {
+        ev.events = (uint32_t)EPOLLRDHUP | (e->link.write_blocked ? (uint32_t)EPOLLOUT : 0) |
+                    (link_expects_bytes(e) && !link_is_read_elsewhere(e) ? (uint32_t)EPOLLIN : 0);
+    }
+    if (ev.events != e->link.armed) {
+        epoll_ctl(e->machine.poll_fd, EPOLL_CTL_MOD, e->link.fd, &ev);
+        e->link.armed = ev.events;
+    }
+}
+
+static void link_adopt_fd(struct engine *e, int fd)
+{
+    struct epoll_event ev = {.events = EPOLLOUT, .data.fd = fd};
+
+    e->link.fd = fd;
+    e->link.number++;
+    e->link.dialing = true;
+    e->link.write_blocked = false;
+    e->link.armed = EPOLLOUT;
+    epoll_ctl(e->machine.poll_fd, EPOLL_CTL_ADD, fd, &ev);
+}
+
+/* Taken out of epoll by hand: a forked child may still hold the socket open. A driver that is
+ * receiving closes the descriptor itself, or its number could be given to another file under its
+ * feet. */
+static void link_close_fd(struct engine *e)
+{
+    if (e->link.fd < 0) {
+        return;
+    }
+    epoll_ctl(e->machine.poll_fd, EPOLL_CTL_DEL, e->link.fd, NULL);
+    if (e->driver != NULL && e->driver->receiving && e->driver->fd == e->link.fd) {
+        shutdown(e->link.fd, SHUT_RDWR);
+        e->driver->doomed_fd = e->link.fd;
+    } else {
+        close(e->link.fd);
+    }
+    e->link.fd = -1;
+    e->link.number++;
+    e->link.dialing = false;
+    e->link.write_blocked = false;
+}
+
+void link_close(struct engine *e)
+{
+    link_close_fd(e);
+    lookup_free(e->link.lookup);
+    e->link.lookup = NULL;
+    e->link.n_addresses = e->link.next_address = 0;
+}
+
+void link_forget(struct engine *e)
+{
+    if (e->link.fd >= 0) {
+        close(e->link.fd);
+        e->link.fd = -1;
+    }
+}
+
+/* ---- making links ---- */
+
+/* The next address of the host, each with its share of the time. */
+void link_next_address(struct engine *e, int64_t now_ms)
+{
+    link_close_fd(e);
+    while (e->link.next_address < e->link.n_addresses) {
+        size_t left = e->link.n_addresses - e->link.next_address;
+        int fd = dial_start(&e->link.addresses[e->link.next_address++]);
+
+        if (fd >= 0) {
+            e->link.dial_limit_ms = now_ms + (e->core->link_limit_ms - now_ms) / (int64_t)left;
+            link_adopt_fd(e, fd);
+            return;
+        }
+    }
+    engine_link_failed(e, now_ms);
+}
+
+static void link_shuffle_addresses(struct engine *e)
+{
+    for (size_t i = e->link.n_addresses; i > 1; i--) {
+        size_t j = (size_t)prng_below(&e->random, i);
+        struct address t = e->link.addresses[i - 1];
+
+        e->link.addresses[i - 1] = e->link.addresses[j];
+        e->link.addresses[j] = t;
+    }
+}
+
+void link_start(struct engine *e, int64_t now_ms)
+{
+    const struct host_entry *host = &e->core->hosts.items[e->core->host];
+    int rc;
+
+    link_close(e);
+    rc = address_plain(host->name, host->port, &e->link.addresses[0]);
+    if (rc == 0) {
+        e->link.lookup = lookup_start(host->name, host->port, link_wake, e);
+        if (e->link.lookup == NULL) {
+            engine_link_failed(e, now_ms);
+        }
+        return;
+    }
+    e->link.n_addresses = rc == 1 ? 1 : 0;
+    link_next_address(e, now_ms);
+}
+
+void link_looked_up(struct engine *e, int64_t now_ms)
+{
+    if (e->link.lookup != NULL && lookup_is_done(e->link.lookup)) {
+        e->link.n_addresses =
+            lookup_addresses(e->link.lookup, e->link.addresses, LINK_MAX_ADDRESSES);
+        e->link.next_address = 0;
+        if (e->link.n_addresses == 0) {
+            log_warn("the name %s has no address", e->core->hosts.items[e->core->host].name);
+        }
+        lookup_free(e->link.lookup);
+        e->link.lookup = NULL;
+        link_shuffle_addresses(e);
+        link_next_address(e, now_ms);
+    }
+    if (e->link.probe != NULL && lookup_is_done(e->link.probe)) {
+        bool writes = lookup_writes(e->link.probe);
+
+        lookup_free(e->link.probe);
+        e->link.probe = NULL;
+        core_probed(e->core, now_ms, writes);
+    }
+}
+
+void link_probe(struct engine *e)
+{
+    const struct host_entry *host = &e->core->hosts.items[e->core->probe_host];
+
+    if (e->link.probe == NULL && host->port != 0) {
+        e->link.probe = lookup_start_probe(host->name, host->port, PROBE_TIMEOUT_MS, link_wake, e);
+    }
+}
+
+/* The receive timeout lets a driver look at its clock now and then. */
+static void link_dialed(struct engine *e, int64_t now_ms)
+{
+    struct timeval slice = {.tv_sec = 1};
+
+    if (dial_result(e->link.fd) != 0) {
+        link_next_address(e, now_ms);
+        return;
+    }
+    setsockopt(e->link.fd, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof(slice));
+    e->link.dialing = false;
+    core_link_up(e->core, now_ms);
+}
+
+/* ---- bytes ---- */
+
+void link_flush(struct engine *e, int64_t now_ms)
+{
+    struct bytes b;
+    ssize_t n;
+
+    while (e->link.fd >= 0 && !e->link.dialing && !e->link.write_blocked &&
+           (b = requests_output(e->core)).len > 0) {
+        do {
+            n = send(e->link.fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        } while (n < 0 && errno == EINTR);
+        if (n > 0) {
+            requests_wrote(e->core, now_ms, (size_t)n);
+        } else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            e->link.write_blocked = true;
+        } else {
+            engine_link_failed(e, now_ms);
+        }
+    }
+}
+
+/* As much as is there, but not for ever: timers want their turn. */
+void link_read(struct engine *e, int64_t now_ms)
+{
+    for (int i = 0; i < READS_PER_TURN && e->link.fd >= 0 && e->core->link >= LINK_HELLO; i++) {
+        uint8_t *at;
+        size_t room = core_room(e->core, &at);
+        ssize_t n;
+
+        do {
+            n = room == 0 ? -1 : recv(e->link.fd, at, room, MSG_DONTWAIT);
+        } while (n < 0 && room > 0 && errno == EINTR);
+        if (n < 0 && room > 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            return;
+        }
+        if (n <= 0) {
+            engine_link_failed(e, now_ms);
+            return;
+        }
+        core_received(e->core, now_ms, (size_t)n);
+        if (e->core->want_drop || (size_t)n < room) {
+            return;
+        }
+    }
+}
+
+void link_handle(struct engine *e, uint32_t events, int64_t now_ms)
+{
+    if (e->link.dialing) {
+        link_dialed(e, now_ms);
+        return;
+    }
+    if ((events & EPOLLOUT) != 0) {
+        e->link.write_blocked = false;
+    }
+    if (e->driver == NULL && (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+        link_read(e, now_ms);
+    }
+}

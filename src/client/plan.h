@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.h - the part of a call's life that takes more than one request: retry, parents, protection.
+ */
+#ifndef PAWL_CLIENT_PLAN_H
+#define PAWL_CLIENT_PLAN_H
+
+#include "client/call.h"
+#include "pawl/client.h"
+#include "wire/request.h"
+
+struct engine;
+
+enum plan_kind { PLAN_SIMPLE, PLAN_CREATE, PLAN_SET, PLAN_DELETE, PLAN_CLEANUP };
+
+enum plan_stage {
+    STAGE_MAIN,
+    STAGE_PARENT,    /* create: a missing parent */
+    STAGE_SYNC,      /* protected create: the server may lag behind the one that made it */
+    STAGE_FIND,      /* ... is it there already? */
+    STAGE_STAT,      /* ... it is: its Stat */
+    STAGE_READ_BACK, /* idempotent: is it what we wrote? */
+    STAGE_OR_SET,
+    STAGE_LIST,  /* delete: children of the top of the stack */
+    STAGE_BELOW, /* delete: the top of the stack */
+};
+
+struct plan {
+    struct list link; /* in engine.delayed while it pauses */
+    struct call *call;
+    enum plan_kind kind;
+    enum plan_stage stage;
+    int flags; /* PAWL_PARENTS ... */
+    struct pawl_retry retry;
+    int n_retries;
+    bool unsure; /* an earlier attempt may have been executed */
+    int64_t first_ms, due_ms;
+    struct request main; /* its bytes lie in `store` */
+    char *store;
+    size_t prefix_len;  /* chroot: no parent above it is ours to make */
+    size_t parent_len;  /* STAGE_PARENT: path[0..parent_len) is being made */
+    char id[40];        /* "_c_UUID-" without the last '-' */
+    int64_t session_id; /* in which the last attempt was made */
+    char *result_path;
+    char **stack;
+    size_t depth, room;
+};
+
+struct plan *plan_new(struct call *call, enum plan_kind kind, const struct request *main);
+void plan_free(struct plan *p); /* NULL is allowed */
+
+/* The first request of a call that has a plan. */
+int plan_submit(struct engine *e, struct call *call);
+
+/* A call has ended. True: it goes on (another request, a pause); false: it is really done. */
+bool plan_step(struct engine *e, struct call *call, int64_t now_ms);
+
+/* Nobody waits for it any more. Whether it pauses, and so is nobody else's either; `*unsure`: it
+ * may have been executed. */
+bool plan_abandon(struct engine *e, struct call *call, bool *unsure);
+
+/* ---- all that pause ---- */
+
+void plan_run_due(struct engine *e, int64_t now_ms);
+int64_t plan_next_ms(const struct engine *e);
+void plan_hurry(struct engine *e, int64_t now_ms); /* the link is back */
+void plan_fail_all(struct engine *e, int err);     /* closing */
+
+#endif

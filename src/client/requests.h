@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* requests.h - the core's calls: encoded, queued, sent, answered, in order. No I/O. */
+#ifndef PAWL_CLIENT_REQUESTS_H
+#define PAWL_CLIENT_REQUESTS_H
+
+#include "client/call.h"
+#include "wire/reply.h"
+#include "wire/request.h"
+
+struct core;
+
+/* Encodes and queues it. An error leaves the call with its owner. Credentials (OP_AUTH) belong to
+ * every link from now on, unless they are refused or were not sent in time. */
+int requests_submit(struct core *c, struct call *call, const struct request *q);
+
+/* Nobody waits for it any more. Tells what became of it; it is freed now or when its answer
+ * comes. */
+enum pawl_outcome requests_abandon(struct core *c, struct call *call);
+
+/* Credentials for every connection from now on. */
+int requests_add_auth(struct core *c, struct bytes scheme, struct bytes auth);
+
+/* What to send next, and that some of it went out at `now_ms` (taken before the write). */
+struct bytes requests_output(const struct core *c);
+void requests_wrote(struct core *c, int64_t now_ms, size_t n);
+
+/* ---- for the core ---- */
+
+void requests_link_down(struct core *c);
+void requests_fail_all(struct core *c, int err);
+void requests_expire(struct core *c, int64_t now_ms);
+
+/* 0, or an error that ends the link. */
+int requests_answer(struct core *c, const struct reply_header *h, struct bytes body);
+
+#endif

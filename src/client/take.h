@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* take.h - structs that the application hands in, each with its size first. */
+#ifndef PAWL_CLIENT_TAKE_H
+#define PAWL_CLIENT_TAKE_H
+
+#include <stddef.h>
+
+/* They may come from an older header: what it did not have is zero. */
+void take_struct(void *to, size_t to_size, const void *from);
+#define TAKE(local, given) take_struct(&(local), sizeof(local), given)
+
+#endif
