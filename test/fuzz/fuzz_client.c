@@ -2,9 +2,9 @@
 /* What a server may send to a client: an answer to any operation (the first byte chooses which),
  * then whatever follows, as a stream. */
 #include "client/engine.h"
+#include "client/handle.h"
 #include "client/plan.h"
 #include "client/reply.h"
-#include "client/handle.h"
 #include "fuzz.h"
 
 static void nobody(const struct pawl_event *event, void *arg)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sim_world.h - simulated time, links, a server with its disk, and client processes; by seed.
  *
- * The clients are the real ones, without threads (PAWL_DISPATCH_EXTERNAL); what client/machine/ does
- * for them on a machine, sim_machine.c does here. The server is a member as the daemon drives it.
- * Time jumps from one thing that happens to the next; a process that is paused is not driven
+ * The clients are the real ones, without threads (PAWL_DISPATCH_EXTERNAL); what client/machine/
+ * does for them on a machine, sim_machine.c does here. The server is a member as the daemon drives
+ * it. Time jumps from one thing that happens to the next; a process that is paused is not driven
  * meanwhile, and has to find out by itself. One world at a time. */
 #ifndef PAWL_TEST_SIM_WORLD_H
 #define PAWL_TEST_SIM_WORLD_H
