@@ -74,6 +74,22 @@ void stay_delete_own(struct stay *s)
     }
 }
 
+/* Neither is tried again when it is not known whether it happened: by then it may be another's. */
+int stay_mark_ready(struct stay *s, pawl_reply_fn done)
+{
+    struct pawl_double_barrier *b = s->b;
+
+    return pawl_set_async(b->r.client,
+                          PAWL_SET(.path = b->ready, .data = {b->data, strlen(b->data)}), done, s);
+}
+
+int stay_delete_ready(struct stay *s, int32_t version, pawl_reply_fn done)
+{
+    return pawl_delete_async(
+        s->b->r.client, PAWL_DELETE(.path = s->b->ready, .if_version = 1, .version = version), done,
+        s);
+}
+
 static void ignore(const struct pawl_reply *reply, void *stay)
 {
     (void)reply;

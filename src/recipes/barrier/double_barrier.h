@@ -65,6 +65,12 @@ void stay_unref(struct stay *s);
 void stay_free_late(struct stay *s);
 bool stay_is_ours(const struct stay *s); /* its node, and in the session that we have now */
 void stay_delete_own(struct stay *s);
+/* Two steps to remove a `ready` of which only the path tells which one it is: it is written to,
+ * which says which one it is now, and deleted with the version that it has got by that. The one of
+ * a later round, which others may have made meanwhile, has another. An error: nothing was asked. */
+int stay_mark_ready(struct stay *s, pawl_reply_fn done);
+int stay_delete_ready(struct stay *s, int32_t version, pawl_reply_fn done);
+
 void stay_unwatch(struct stay *s, const char *path, pawl_event_fn fn);
 void stay_unwatch_all(struct stay *s);
 

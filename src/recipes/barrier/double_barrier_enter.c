@@ -278,7 +278,7 @@ static void stale_gone(const struct pawl_reply *reply, void *stay)
 
     s->busy = false;
     if (is_entering(s)) {
-        if (reply->outcome == PAWL_OUTCOME_UNKNOWN) {
+        if (reply->outcome == PAWL_OUTCOME_UNKNOWN || reply->err == PAWL_ERR_BAD_VERSION) {
             look_for_ready(s);
         } else if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
             decide(s);
@@ -289,19 +289,41 @@ static void stale_gone(const struct pawl_reply *reply, void *stay)
     stay_unref(s);
 }
 
-/* Once, and not again when it is not known whether it happened: by then another may have opened the
- * barrier, and it would be his. */
-static void remove_stale(struct stay *s)
+/* The events of what we do to it come before the answers, and have us look again. */
+static void stale_asked(struct stay *s, int rc)
 {
-    int rc = pawl_delete_async(s->b->r.client, PAWL_DELETE(.path = s->b->ready), stale_gone, s);
-
-    s->ready_known = false; /* its event comes before the answer, and has us look again */
+    s->ready_known = false;
     if (rc != 0) {
         barrier_finish(s->b, IDLE, rc);
         return;
     }
     s->busy = true;
     s->refs++;
+}
+
+/* Another one by now is that of the next round. */
+static void stale_marked(const struct pawl_reply *reply, void *stay)
+{
+    struct stay *s = stay;
+
+    s->busy = false;
+    if (is_entering(s)) {
+        if (reply->err == 0 && reply->stat.czxid == s->ready_czxid) {
+            stale_asked(s, stay_delete_ready(s, reply->stat.version, stale_gone));
+        } else if (reply->err == 0 || reply->outcome == PAWL_OUTCOME_UNKNOWN) {
+            look_for_ready(s);
+        } else if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
+            decide(s);
+        } else {
+            barrier_finish(s->b, IDLE, reply->err);
+        }
+    }
+    stay_unref(s);
+}
+
+static void remove_stale(struct stay *s)
+{
+    stale_asked(s, stay_mark_ready(s, stale_marked));
 }
 
 static void late_seen(const struct pawl_reply *reply, void *stay)

@@ -93,17 +93,16 @@ static void all_gone(const struct pawl_reply *reply, void *stay)
     stay_unref(s);
 }
 
-/* The last one out. Both at once, so that nobody finds a `ready` without members. */
-static void close_it(struct stay *s, bool own_is_there)
+/* The last one out. Both at once, so that nobody finds a `ready` without members. Our node proves
+ * that it is the one of our round. */
+static void close_it(struct stay *s)
 {
     struct pawl_double_barrier *b = s->b;
     struct pawl_multi *m = pawl_multi_new(b->r.client);
     int rc = PAWL_ERR_NO_MEMORY;
 
     if (m != NULL) {
-        if (own_is_there) {
-            pawl_multi_delete(m, PAWL_DELETE(.path = b->own));
-        }
+        pawl_multi_delete(m, PAWL_DELETE(.path = b->own));
         pawl_multi_delete(m, PAWL_DELETE(.path = b->ready));
         rc = pawl_multi_run_async(b->r.client, m, all_gone, s);
     }
@@ -115,6 +114,62 @@ static void close_it(struct stay *s, bool own_is_there)
     s->left = s->closing = true;
     s->refs++;
     b->n_loose++;
+}
+
+/* ---- what nobody has closed ---- */
+
+static void close_leftover(struct stay *s);
+
+static void asked_to_close(struct stay *s, int rc)
+{
+    if (rc != 0) {
+        barrier_finish(s->b, IDLE, rc);
+    } else {
+        s->refs++;
+    }
+}
+
+static void leftover_gone(const struct pawl_reply *reply, void *stay)
+{
+    struct stay *s = stay;
+
+    if (is_leaving(s)) {
+        if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE ||
+            reply->err == PAWL_ERR_BAD_VERSION) {
+            leave_done(s);
+        } else if (reply->outcome == PAWL_OUTCOME_UNKNOWN) {
+            close_leftover(s);
+        } else {
+            barrier_finish(s->b, IDLE, reply->err);
+        }
+    }
+    stay_unref(s);
+}
+
+/* One that was made after we had seen that nobody is there is the next round's. */
+static void leftover_marked(const struct pawl_reply *reply, void *stay)
+{
+    struct stay *s = stay;
+
+    if (is_leaving(s)) {
+        if (reply->err == 0 && reply->stat.czxid <= s->listed_zxid) {
+            asked_to_close(s, stay_delete_ready(s, reply->stat.version, leftover_gone));
+        } else if (reply->err == 0 || reply->err == PAWL_ERR_NO_NODE) {
+            leave_done(s);
+        } else if (recipe_was_done(reply) || reply->outcome == PAWL_OUTCOME_UNKNOWN) {
+            close_leftover(s);
+        } else {
+            barrier_finish(s->b, IDLE, reply->err);
+        }
+    }
+    stay_unref(s);
+}
+
+/* We have left, and the last one died before he could close it. Who comes from now on belongs to
+ * the next round, and is not waited for. */
+static void close_leftover(struct stay *s)
+{
+    asked_to_close(s, stay_mark_ready(s, leftover_marked));
 }
 
 /* The others in string order: the lowest and the highest of them. */
@@ -145,8 +200,12 @@ static void leave_judge(struct stay *s, const struct pawl_strings *names)
     find_others(names, b->name, &lowest, &highest);
     if (!ready_is_there) {
         leave_done(s);
+    } else if (lowest == NULL && own_is_there) {
+        close_it(s);
     } else if (lowest == NULL) {
-        close_it(s, own_is_there);
+        close_leftover(s);
+    } else if (s->closing && !own_is_there) {
+        leave_done(s); /* we were alone when we closed it; they are of the next round */
     } else if (own_is_there && !s->lost && strcmp(b->name, lowest) < 0) {
         watch_other(s, highest);
     } else {
