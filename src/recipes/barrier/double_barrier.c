@@ -85,9 +85,9 @@ int stay_mark_ready(struct stay *s, pawl_reply_fn done)
 
 int stay_delete_ready(struct stay *s, int32_t version, pawl_reply_fn done)
 {
-    return pawl_delete_async(
-        s->b->r.client, PAWL_DELETE(.path = s->b->ready, .if_version = 1, .version = version), done,
-        s);
+    return pawl_delete_async(s->b->r.client,
+                             PAWL_DELETE(.path = s->b->ready, .if_version = 1, .version = version),
+                             done, s);
 }
 
 static void ignore(const struct pawl_reply *reply, void *stay)
