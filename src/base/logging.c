@@ -116,6 +116,8 @@ void assert_failed(const char *expression, const char *file, int line)
     log_error("assertion failed: %s at %s:%d; this is a bug, the server stops rather than go on "
               "with state it cannot trust",
               expression, file, line);
-    fprintf(stderr, "assertion failed: %s at %s:%d\n", expression, file, line);
+    if (the_target == NULL && the_sink == NULL) {
+        fprintf(stderr, "assertion failed: %s at %s:%d\n", expression, file, line);
+    }
     abort();
 }

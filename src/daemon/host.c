@@ -359,24 +359,6 @@ static void observe_start(struct host *h)
     s->stats.digest_mismatches_count += h->loaded.n_digest_mismatches;
 }
 
-static void on_listener(uv_poll_t *poll, int status, int events)
-{
-    (void)status;
-    (void)events;
-    link_accept_all(poll->data);
-}
-
-static void listen_with(struct host *h, int index, int fd)
-{
-    struct listener *l = &h->listeners[index];
-
-    l->host = h;
-    l->fd = fd;
-    uv_poll_init(&h->loop, &l->poll, fd);
-    l->poll.data = l;
-    uv_poll_start(&l->poll, UV_READABLE, on_listener);
-}
-
 static int open_listeners(struct host *h, struct host_error *error)
 {
     const struct config *c = h->config;
@@ -388,7 +370,7 @@ static int open_listeners(struct host *h, struct host_error *error)
         if (rc != PAWL_OK) {
             return set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
         }
-        listen_with(h, 0, fd);
+        acceptor_start(h, 0, fd);
         log_info("binding to port %s:%d",
                  c->net.client_address == NULL ? "*" : c->net.client_address, h->port);
     }
@@ -397,7 +379,7 @@ static int open_listeners(struct host *h, struct host_error *error)
         if (rc != PAWL_OK) {
             return set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
         }
-        listen_with(h, 1, fd);
+        acceptor_start(h, 1, fd);
         log_info("binding to socket %s", c->net.unix_socket);
     }
     return PAWL_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_internal.h - what host.c and link.c share. */
+/* host_internal.h - what the files of a host share. */
 #ifndef PAWL_DAEMON_HOST_INTERNAL_H
 #define PAWL_DAEMON_HOST_INTERNAL_H
 
@@ -15,6 +15,8 @@
 #include "store/recovery.h"
 
 enum { READ_BYTES = 256 * 1024, MAX_LISTENERS = 2 };
+
+struct socket_peer;
 
 struct listener {
     uv_poll_t poll;
@@ -41,6 +43,8 @@ struct host {
     uv_timer_t accept_again;
     uv_async_t wake;
     struct listener listeners[MAX_LISTENERS];
+    bool accepting_paused; /* then accept_again runs */
+    int accept_error;      /* why, if it was not the reserve: errno of accept(2) */
     int port;
     _Atomic bool stop_wanted;
     _Atomic bool reload_wanted;
@@ -74,8 +78,11 @@ void host_step(struct host *h, const struct member_input *in);
 void host_fail(struct host *h, int code, int exit_code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* acceptor.c: takes connections from the listening socket `fd` from now on, as listeners[index]. */
+void acceptor_start(struct host *h, int index, int fd);
+
 /* link.c: clients' sockets */
-void link_accept_all(struct listener *l);
+void link_open(struct host *h, int fd, const struct socket_peer *from);
 /* Sends what touched connections have to say, and closes those that are done. */
 void link_flush_touched(struct host *h);
 void link_close_all(struct host *h);

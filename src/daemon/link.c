@@ -12,8 +12,6 @@
 #include "daemon/host_internal.h"
 #include "os/socket.h"
 
-enum { ACCEPT_RETRY_MS = 100, ACCEPT_BURST = 256 };
-
 /* How many connections an address has. */
 struct address {
     struct map_entry entry;
@@ -205,7 +203,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
 
 /* ---- accepting ---- */
 
-static void link_open(struct host *h, int fd, const struct socket_peer *from)
+void link_open(struct host *h, int fd, const struct socket_peer *from)
 {
     struct link *l = must_zalloc(sizeof(*l));
     struct peer peer = {.port = from->port, .is_local = from->is_local};
@@ -232,41 +230,6 @@ static void link_open(struct host *h, int fd, const struct socket_peer *from)
     list_push_back(&h->links, &l->link);
     h->n_links++;
     wait_for(l, UV_READABLE);
-}
-
-static void accept_again(uv_timer_t *timer)
-{
-    struct host *h = timer->data;
-
-    for (int i = 0; i < MAX_LISTENERS; i++) {
-        if (h->listeners[i].fd >= 0) {
-            link_accept_all(&h->listeners[i]);
-        }
-    }
-}
-
-void link_accept_all(struct listener *listener)
-{
-    struct host *h = listener->host;
-    struct socket_peer peer;
-    bool out_of_files;
-
-    for (int i = 0; i < ACCEPT_BURST; i++) {
-        int fd = socket_accept(listener->fd, h->config->net.tcp_keepalive, &peer, &out_of_files);
-
-        if (fd >= 0) {
-            link_open(h, fd, &peer);
-            continue;
-        }
-        if (out_of_files) {
-            log_limited(LOG_WARN,
-                        "no file descriptor left for a new connection (%zu are open): "
-                        "raise the limit with ulimit -n",
-                        h->n_links);
-            uv_timer_start(&h->accept_again, accept_again, ACCEPT_RETRY_MS, 0);
-        }
-        return;
-    }
 }
 
 void link_close_all(struct host *h)

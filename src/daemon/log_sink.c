@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/log_sink.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,44 +69,119 @@ static void append_printable(struct strbuf *out, const char *s)
     }
 }
 
-static void write_line(struct strbuf *line)
+/* ---- one line ---- */
+
+static void append_text_line(struct strbuf *out, enum log_level level, const char *message)
 {
-    strbuf_append_str(line, "\n");
-    if (!line->failed && write(STDERR_FILENO, line->data, line->len) < 0) {
-        return; /* nowhere left to complain */
+    append_time(out, false);
+    strbuf_printf(out, " [myid:1] - %-5s - ", log_level_name(level));
+    append_printable(out, message);
+    strbuf_append_str(out, "\n");
+}
+
+static void append_json_line(struct strbuf *out, enum log_level level, const char *message)
+{
+    strbuf_append_str(out, "{\"time\":\"");
+    append_time(out, true);
+    strbuf_printf(out, "\",\"level\":\"%s\",\"message\":", log_level_name(level));
+    append_json_string(out, message);
+    strbuf_append_str(out, "}\n");
+}
+
+/* ---- where it goes ---- */
+
+static struct {
+    pthread_mutex_t lock; /* guards all below */
+    int fd;
+    bool is_socket;
+    bool json;
+    bool is_torn;       /* the last line got out in part */
+    uint64_t n_dropped; /* since the last one that got out */
+} the_log = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+/* Another description of the same pipe or terminal, which does not block and leaves the one that we
+ * share with others as it is. -1: there is no such thing, or it is not allowed. */
+static int log_sink_reopen(int fd)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+    return open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+/* Bytes taken at once; what is left would have to wait. */
+static size_t log_sink_write(const uint8_t *data, size_t len)
+{
+    struct pollfd ready = {.fd = the_log.fd, .events = POLLOUT};
+    ssize_t n;
+
+    if (poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) {
+        return 0;
     }
+    n = the_log.is_socket ? send(the_log.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL)
+                          : write(the_log.fd, data, len);
+    return n < 0 ? 0 : (size_t)n;
 }
 
-static void text_sink(enum log_level level, const char *message, void *arg)
+static bool log_sink_put(enum log_level level, const char *message)
 {
     struct strbuf line;
+    size_t n = 0;
+    bool whole;
 
-    (void)arg;
     strbuf_init(&line, STRBUF_NO_LIMIT);
-    append_time(&line, false);
-    strbuf_printf(&line, " [myid:1] - %-5s - ", log_level_name(level));
-    append_printable(&line, message);
-    write_line(&line);
+    if (the_log.is_torn) {
+        strbuf_append_str(&line, "\n");
+    }
+    (the_log.json ? append_json_line : append_text_line)(&line, level, message);
+    if (!line.failed) {
+        n = log_sink_write(line.data, line.len);
+    }
+    whole = !line.failed && n == line.len;
+    the_log.is_torn = whole ? false : the_log.is_torn || n > 0;
     strbuf_fini(&line);
+    return whole;
 }
 
-static void json_sink(enum log_level level, const char *message, void *arg)
+static bool log_sink_report_dropped(void)
 {
-    struct strbuf line;
+    char message[96];
 
-    (void)arg;
-    strbuf_init(&line, STRBUF_NO_LIMIT);
-    strbuf_append_str(&line, "{\"time\":\"");
-    append_time(&line, true);
-    strbuf_printf(&line, "\",\"level\":\"%s\",\"message\":", log_level_name(level));
-    append_json_string(&line, message);
-    strbuf_append_str(&line, "}");
-    write_line(&line);
-    strbuf_fini(&line);
+    if (the_log.n_dropped == 0) {
+        return true;
+    }
+    snprintf(message, sizeof(message), "%" PRIu64 " log lines were dropped: nobody read them in time",
+             the_log.n_dropped);
+    if (!log_sink_put(LOG_WARN, message)) {
+        return false;
+    }
+    the_log.n_dropped = 0;
+    return true;
 }
 
-void log_sink_install(bool json)
+static void log_sink_line(enum log_level level, const char *message, void *arg)
 {
+    (void)arg;
+    pthread_mutex_lock(&the_log.lock);
+    if (!log_sink_report_dropped() || !log_sink_put(level, message)) {
+        the_log.n_dropped++;
+    }
+    pthread_mutex_unlock(&the_log.lock);
+}
+
+void log_sink_install(int fd, bool json)
+{
+    struct stat kind;
+    int own = -1;
+
+    pthread_mutex_lock(&the_log.lock);
+    the_log.json = json;
+    the_log.is_socket = fstat(fd, &kind) == 0 && S_ISSOCK(kind.st_mode);
+    if (fstat(fd, &kind) == 0 && (S_ISFIFO(kind.st_mode) || S_ISCHR(kind.st_mode))) {
+        own = log_sink_reopen(fd);
+    }
+    the_log.fd = own < 0 ? fd : own;
+    pthread_mutex_unlock(&the_log.lock);
     logging_set_clock(clock_monotonic_ms);
-    logging_set_sink(json ? json_sink : text_sink, NULL);
+    logging_set_sink(log_sink_line, NULL);
 }

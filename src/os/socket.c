@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -208,18 +209,42 @@ static void describe(const struct sockaddr_storage *a, struct socket_peer *peer)
     }
 }
 
-int socket_accept(int listener, bool keepalive, struct socket_peer *peer, bool *out_of_files)
+/* Trouble of one connection that is gone already, or of the network to it: the next one may do. */
+static bool concerns_one_connection(int error)
+{
+    switch (error) {
+    case EINTR:
+    case ECONNABORTED:
+    case EPERM: /* a firewall rule */
+    case EPROTO:
+    case ENOPROTOOPT:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENONET:
+    case EOPNOTSUPP:
+        return true;
+    default:
+        return false;
+    }
+}
+
+enum { ACCEPT_TRIES = 16 };
+
+int socket_accept(int listener, bool keepalive, struct socket_peer *peer, int *error)
 {
     struct sockaddr_storage a;
     socklen_t len = sizeof(a);
+    int tries = ACCEPT_TRIES;
     int on = 1;
     int fd;
 
     memset(&a, 0, sizeof(a));
     do {
         fd = accept4(listener, (struct sockaddr *)&a, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    } while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
-    *out_of_files = fd < 0 && (errno == EMFILE || errno == ENFILE);
+    } while (fd < 0 && concerns_one_connection(errno) && --tries > 0);
+    *error = fd >= 0 || errno == EAGAIN || errno == EWOULDBLOCK ? 0 : errno;
     if (fd < 0) {
         return -1;
     }
@@ -267,6 +292,24 @@ void socket_close_gently(int fd)
     for (int i = 0; i < 64 && recv(fd, scratch, sizeof(scratch), MSG_DONTWAIT) > 0; i++) {
     }
     close(fd);
+}
+
+/* The system gives the lowest free number: where that is tells how many are left. */
+bool socket_files_left(int fd, int reserve)
+{
+    int probe = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    struct rlimit limit;
+    rlim_t kept;
+
+    if (probe < 0) {
+        return false;
+    }
+    close(probe);
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+        return true;
+    }
+    kept = limit.rlim_cur / 4 < (rlim_t)reserve ? limit.rlim_cur / 4 : (rlim_t)reserve;
+    return (rlim_t)probe < limit.rlim_cur - kept;
 }
 
 void raise_file_limit(void)

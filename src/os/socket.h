@@ -26,9 +26,13 @@ struct socket_peer {
     bool is_local;
 };
 
-/* The next connection, not blocking, or -1: there is none, or (`*out_of_files`) no descriptor for
- * it. */
-int socket_accept(int listener, bool keepalive, struct socket_peer *peer, bool *out_of_files);
+/* The next connection, not blocking, or -1: there is none (`*error` is 0), or the system cannot give
+ * it to us now (descriptors, memory; `*error` is errno), and asking again at once would not help. */
+int socket_accept(int listener, bool keepalive, struct socket_peer *peer, int *error);
+
+/* Whether the process could open one more file and would still have `reserve` left (a quarter of
+ * its limit, if that is less). `fd` is any open one. */
+bool socket_files_left(int fd, int reserve);
 
 /* Bytes moved; 0: would block; -1: the link is gone (for reading also: the other side closed). */
 long socket_read(int fd, void *data, size_t len);

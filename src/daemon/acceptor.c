@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* acceptor.c - new connections, as long as there are descriptors for them.
+ *
+ *               the reserve is touched, or the system cannot give a socket
+ *   ACCEPTING ------------------------------------------------------------> PAUSED
+ *             <------------------------------------------------------------
+ *                         looked at again every 100 ms
+ *
+ * The log's next file and the next snapshot need descriptors, and without them the server would
+ * have to stop: clients get none of the last RESERVED_FILES. Who is not accepted waits in the
+ * system's backlog. While paused the listeners are not polled: they stay readable. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/logging.h"
+#include "daemon/config.h"
+#include "daemon/host_internal.h"
+#include "os/socket.h"
+
+enum { RETRY_MS = 100, ACCEPT_BURST = 256, RESERVED_FILES = 32 };
+
+static void acceptor_on_ready(uv_poll_t *poll, int status, int events);
+
+static void acceptor_each(struct host *h, void (*fn)(struct listener *l))
+{
+    for (int i = 0; i < MAX_LISTENERS; i++) {
+        if (h->listeners[i].fd >= 0) {
+            fn(&h->listeners[i]);
+        }
+    }
+}
+
+static void acceptor_watch(struct listener *l)
+{
+    uv_poll_start(&l->poll, UV_READABLE, acceptor_on_ready);
+}
+
+static void acceptor_ignore(struct listener *l)
+{
+    uv_poll_stop(&l->poll);
+}
+
+static bool acceptor_has_room(const struct host *h)
+{
+    return socket_files_left(uv_backend_fd(&h->loop), RESERVED_FILES);
+}
+
+static void acceptor_on_retry(uv_timer_t *timer)
+{
+    struct host *h = timer->data;
+
+    ASSERT(h->accepting_paused);
+    if (!acceptor_has_room(h)) {
+        return;
+    }
+    h->accepting_paused = false;
+    h->accept_error = 0;
+    uv_timer_stop(timer);
+    log_limited(LOG_INFO, "new connections are accepted again");
+    acceptor_each(h, acceptor_watch);
+}
+
+static void acceptor_pause(struct host *h)
+{
+    ASSERT(!h->accepting_paused);
+    h->accepting_paused = true;
+    if (h->accept_error != 0) {
+        log_limited(LOG_WARN, "new connections have to wait, %zu are open: %s", h->n_links,
+                    strerror(h->accept_error));
+    } else {
+        log_limited(LOG_WARN,
+                    "new connections have to wait: %zu are open, and the last file descriptors are "
+                    "kept for the log and snapshots; raise the limit with ulimit -n",
+                    h->n_links);
+    }
+    acceptor_each(h, acceptor_ignore);
+    uv_timer_start(&h->accept_again, acceptor_on_retry, RETRY_MS, RETRY_MS);
+}
+
+/* False: there is nobody left, or nobody more can be taken. */
+static bool acceptor_take_one(struct host *h, struct listener *l)
+{
+    struct socket_peer peer;
+    int fd;
+
+    if (!acceptor_has_room(h)) {
+        acceptor_pause(h);
+        return false;
+    }
+    fd = socket_accept(l->fd, h->config->net.tcp_keepalive, &peer, &h->accept_error);
+    if (fd >= 0) {
+        link_open(h, fd, &peer);
+    } else if (h->accept_error != 0) {
+        acceptor_pause(h);
+    }
+    return fd >= 0;
+}
+
+static void acceptor_on_ready(uv_poll_t *poll, int status, int events)
+{
+    struct listener *l = poll->data;
+
+    (void)status;
+    (void)events;
+    for (int i = 0; i < ACCEPT_BURST && acceptor_take_one(l->host, l); i++) {
+    }
+}
+
+void acceptor_start(struct host *h, int index, int fd)
+{
+    struct listener *l = &h->listeners[index];
+
+    l->host = h;
+    l->fd = fd;
+    uv_poll_init(&h->loop, &l->poll, fd);
+    l->poll.data = l;
+    acceptor_watch(l);
+}
