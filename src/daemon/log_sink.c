@@ -150,8 +150,8 @@ static bool log_sink_report_dropped(void)
     if (the_log.n_dropped == 0) {
         return true;
     }
-    snprintf(message, sizeof(message), "%" PRIu64 " log lines were dropped: nobody read them in time",
-             the_log.n_dropped);
+    snprintf(message, sizeof(message),
+             "%" PRIu64 " log lines were dropped: nobody read them in time", the_log.n_dropped);
     if (!log_sink_put(LOG_WARN, message)) {
         return false;
     }

@@ -26,8 +26,9 @@ struct socket_peer {
     bool is_local;
 };
 
-/* The next connection, not blocking, or -1: there is none (`*error` is 0), or the system cannot give
- * it to us now (descriptors, memory; `*error` is errno), and asking again at once would not help. */
+/* The next connection, not blocking, or -1: there is none (`*error` is 0), or the system cannot
+ * give it to us now (descriptors, memory; `*error` is errno), and asking again at once would not
+ * help. */
 int socket_accept(int listener, bool keepalive, struct socket_peer *peer, int *error);
 
 /* Whether the process could open one more file and would still have `reserve` left (a quarter of
