@@ -88,29 +88,30 @@ static void hand_over_snapshot(struct host *h)
     }
 }
 
+/* The loop goes round without sleeping as long as this is active. */
 static void on_busy(uv_idle_t *idle)
 {
-    struct host *h = idle->data;
-
-    if (!member_is_snapshotting(h->member)) {
-        uv_idle_stop(idle);
-    }
+    (void)idle;
 }
 
-/* The walk goes on in slices between the turns of the loop, as fast as the writer can take it. */
-static void walk_snapshot(struct host *h)
+/* The walk goes on in slices between the turns of the loop, as fast as the writer can take it;
+ * false: it cannot, and the next tick looks again. */
+static bool walk_snapshot(struct host *h)
 {
-    bool writer_keeps_up;
-
-    if (!member_is_snapshotting(h->member)) {
-        return;
+    if (!member_is_snapshotting(h->member) ||
+        snapshot_thread_backlog(h->snapshots) >= SNAPSHOT_BACKLOG_BYTES) {
+        return false;
     }
-    writer_keeps_up = snapshot_thread_backlog(h->snapshots) < SNAPSHOT_BACKLOG_BYTES;
-    if (writer_keeps_up) {
-        host_step(h, &(struct member_input){.kind = MEMBER_SNAPSHOT_SLICE});
+    host_step(h, &(struct member_input){.kind = MEMBER_SNAPSHOT_SLICE});
+    return member_is_snapshotting(h->member);
+}
+
+static void set_busy(struct host *h, bool busy)
+{
+    if (busy) {
         uv_idle_start(&h->busy, on_busy);
     } else {
-        uv_idle_stop(&h->busy); /* the next tick looks again */
+        uv_idle_stop(&h->busy);
     }
 }
 
@@ -139,14 +140,17 @@ static void plan_reaping(struct host *h)
     uv_timer_start(&h->reap, on_reap, left_us <= 0 ? 0 : (uint64_t)(left_us + 999) / 1000, 0);
 }
 
+/* A turn of the loop ends: everybody who had something to say was heard. */
 static void before_sleep(uv_prepare_t *prepare)
 {
     struct host *h = prepare->data;
+    bool walking = false;
 
+    host_step(h, &(struct member_input){.kind = MEMBER_TURN});
     if (h->in_memory) {
         commit_in_memory(h);
     } else {
-        walk_snapshot(h);
+        walking = walk_snapshot(h);
         hand_over_snapshot(h);
     }
     link_flush_touched(h);
@@ -158,13 +162,27 @@ static void before_sleep(uv_prepare_t *prepare)
         txnlog_thread_append(h->txnlog, &h->effects.append);
     }
     plan_reaping(h);
+    set_busy(h, walking || h->tick_is_due || member_wants_turn(h->member));
+    h->looked_us = clock_monotonic_us();
+}
+
+/* Who is silent is judged when the sockets have been looked at, not when the timer fires: what
+ * clients have sent may have waited there as long as the turn before took. */
+static void after_sleep(uv_check_t *check)
+{
+    struct host *h = check->data;
+
+    if (h->tick_is_due) {
+        h->tick_is_due = false;
+        host_step(h, &(struct member_input){.kind = MEMBER_TICK, .looked_us = h->looked_us});
+    }
 }
 
 static void on_tick(uv_timer_t *timer)
 {
     struct host *h = timer->data;
 
-    host_step(h, &(struct member_input){.kind = MEMBER_TICK});
+    h->tick_is_due = true;
 }
 
 static void on_purge(uv_timer_t *timer)
@@ -389,6 +407,7 @@ static void init_loop(struct host *h)
 {
     uv_loop_init(&h->loop);
     uv_prepare_init(&h->loop, &h->before_sleep);
+    uv_check_init(&h->loop, &h->after_sleep);
     uv_idle_init(&h->loop, &h->busy);
     uv_timer_init(&h->loop, &h->tick);
     uv_timer_init(&h->loop, &h->purge);
@@ -396,6 +415,7 @@ static void init_loop(struct host *h)
     uv_timer_init(&h->loop, &h->accept_again);
     uv_async_init(&h->loop, &h->wake, on_wake);
     h->before_sleep.data = h;
+    h->after_sleep.data = h;
     h->busy.data = h;
     h->tick.data = h;
     h->purge.data = h;
@@ -468,6 +488,7 @@ int host_run(struct host *h, struct host_error *error)
     int64_t purge_ms = h->config->store.purge_interval_ms;
 
     uv_prepare_start(&h->before_sleep, before_sleep);
+    uv_check_start(&h->after_sleep, after_sleep);
     uv_timer_start(&h->tick, on_tick, TICK_MS, TICK_MS);
     if (purge_ms > 0 && !h->in_memory) {
         uv_timer_start(&h->purge, on_purge, 0, (uint64_t)purge_ms);

@@ -35,8 +35,11 @@ struct host {
     bool in_memory;
     uv_loop_t loop;
     uv_prepare_t before_sleep;
-    uv_idle_t busy; /* active while a snapshot is being walked: the loop does not sleep */
+    uv_check_t after_sleep;
+    uv_idle_t busy; /* active while there is work without any input: the loop does not sleep */
     uv_timer_t tick;
+    bool tick_is_due;
+    int64_t looked_us; /* when the loop last began to look at all sockets */
     uv_timer_t purge;
     uv_timer_t reap;
     int64_t reap_planned_us; /* what that timer is set to; INT64_MAX: not set */

@@ -150,12 +150,12 @@ static void flush_link(struct link *l)
         link_close(l);
         return;
     }
-    if (c->state == CONNECTION_CLOSING && c->out_at == c->out.len) {
+    if (c->state == CONNECTION_CLOSING && connection_unread(c) == 0) {
         link_close(l);
         return;
     }
-    events = c->paused || c->state == CONNECTION_CLOSING ? 0 : UV_READABLE;
-    events |= c->out_at < c->out.len ? UV_WRITABLE : 0;
+    events = c->input != INPUT_OPEN || c->state == CONNECTION_CLOSING ? 0 : UV_READABLE;
+    events |= connection_unread(c) > 0 ? UV_WRITABLE : 0;
     /* With nothing to wait for we would never learn that the other side is gone. */
     wait_for(l, events == 0 ? UV_DISCONNECT : events);
 }

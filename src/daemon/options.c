@@ -3,9 +3,16 @@
 
 #include "daemon/config.h"
 
-/* A client may leave this much unread before its requests wait, and this much before it is
- * dropped: events cannot be held back, answers can. */
+/* A client may leave this much unread before its requests wait, and this much beside one answer
+ * before it is dropped: events cannot be held back, answers can. */
 enum { OUTPUT_PAUSE_BYTES = 1 << 20, OUTPUT_LIMIT_BYTES = 32 << 20 };
+
+/* What one client may have in flight, in watches, and of a turn (about two milliseconds). */
+enum { IN_FLIGHT_BYTES = 4 << 20, WATCH_BYTES = 256 << 20, TURN_UNITS = 256 << 10 };
+
+/* Between two looks at all clients no more time passes for them. The loop ticks ten times a second,
+ * so what is longer than this was spent elsewhere: stopped, asleep, or in a long turn. */
+enum { ATTENTION_MS = 250 };
 
 enum { STANDALONE_SERVER_ID = 1 };
 
@@ -24,6 +31,9 @@ static void limits(const struct config *c, struct limit_options *o)
         .large_max_bytes = c->server.large_request_max_bytes,
         .output_pause_bytes = OUTPUT_PAUSE_BYTES,
         .output_limit_bytes = OUTPUT_LIMIT_BYTES,
+        .in_flight_bytes = IN_FLIGHT_BYTES,
+        .watch_bytes = WATCH_BYTES,
+        .turn_units = TURN_UNITS,
         .sessionless_ms = c->net.sessionless_ms,
         .max_per_address = c->net.max_per_address,
         .max_connections = c->net.max_connections,
@@ -49,6 +59,7 @@ void options_for_server(const struct config *c, struct server_options *out)
         .min_session_timeout_ms = c->server.min_session_timeout_ms,
         .max_session_timeout_ms = c->server.max_session_timeout_ms,
         .server_id = STANDALONE_SERVER_ID,
+        .attention_ms = ATTENTION_MS,
         .auth = {.skip_acl = c->server.skip_acl,
                  .digest_enabled = c->security.digest_enabled,
                  .digest_algorithm = c->security.digest_algorithm,

@@ -32,8 +32,9 @@ enum member_input_kind {
     MEMBER_SENT,             /* connection: out_at has moved */
     MEMBER_DISCONNECT,       /* connection: gone, and freed by this step */
     MEMBER_DURABLE,          /* zxid, log_bytes, took_ms: the log is on disk up to here */
-    MEMBER_TICK,             /* time has passed */
+    MEMBER_TICK,             /* looked_us: time has passed; 0: all that has arrived was told */
     MEMBER_REAP,             /* the time of member_reap_us() has come */
+    MEMBER_TURN,             /* a turn of the loop: clients that had their share go on */
     MEMBER_SNAPSHOT,         /* take a snapshot now, if none is being taken */
     MEMBER_SNAPSHOT_SLICE,   /* go on with it; effects->chunks grows */
     MEMBER_SNAPSHOT_WRITTEN, /* took_ms: the file is in place */
@@ -47,6 +48,7 @@ struct member_input {
     int64_t zxid;
     int64_t log_bytes; /* of log files since the last roll */
     int64_t took_ms;
+    int64_t looked_us; /* what had arrived from clients by then has been told */
 };
 
 /* The caller carries these out and leaves them empty. */
@@ -77,6 +79,9 @@ struct connection *member_next_touched(struct member *m);
 /* When MEMBER_REAP has something to do, which may be sooner than the next tick; INT64_MAX: not as
  * long as no node is made. */
 int64_t member_reap_us(const struct member *m);
+
+/* Whether some client waits for the next MEMBER_TURN. */
+bool member_wants_turn(const struct member *m);
 
 /* Whether MEMBER_SNAPSHOT_SLICE has anything to do. */
 bool member_is_snapshotting(const struct member *m);

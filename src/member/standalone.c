@@ -6,6 +6,7 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "member/member.h"
+#include "server/pipeline.h"
 #include "store/quota.h"
 #include "store/snapshot_walk.h"
 
@@ -217,7 +218,7 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
         out->connected = server_connect(m->server, in->peer);
         break;
     case MEMBER_BYTES:
-        server_receive(m->server, in->connection, in->bytes);
+        pipeline_receive(m->server, in->connection, in->bytes);
         break;
     case MEMBER_SENT:
         server_sent(m->server, in->connection);
@@ -229,7 +230,10 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
         durable(m, in);
         break;
     case MEMBER_TICK:
-        server_tick(m->server);
+        server_tick(m->server, in->looked_us == 0 ? now_us : in->looked_us);
+        break;
+    case MEMBER_TURN:
+        server_turn(m->server);
         break;
     case MEMBER_REAP:
         reaper_tick(m->server);
@@ -251,6 +255,11 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
 int64_t member_reap_us(const struct member *m)
 {
     return reaper_next_us(m->server);
+}
+
+bool member_wants_turn(const struct member *m)
+{
+    return m->server->n_want_turn > 0;
 }
 
 struct connection *member_next_touched(struct member *m)

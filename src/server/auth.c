@@ -44,7 +44,7 @@ static bool has_room(const struct connection *c, const char *id)
     return n <= MAX_IDS && bytes <= MAX_ID_BYTES;
 }
 
-static int add_id(struct connection *c, const char *scheme, const char *id)
+static int add_auth_id(struct connection *c, const char *scheme, const char *id)
 {
     struct auth_id *a;
 
@@ -58,13 +58,15 @@ static int add_id(struct connection *c, const char *scheme, const char *id)
     a->scheme = must_strdup(scheme);
     a->id = must_strdup(id);
     list_push_back(&c->auth_ids, &a->link);
+    c->n_auth_ids++;
+    c->n_auth_ids_in_force = c->n_auth_ids;
     return PAWL_OK;
 }
 
 void auth_init(struct connection *c)
 {
     list_init(&c->auth_ids);
-    add_id(c, "ip", c->peer.ip);
+    add_auth_id(c, "ip", c->peer.ip);
 }
 
 void auth_fini(struct connection *c)
@@ -78,6 +80,7 @@ void auth_fini(struct connection *c)
         free(a->id);
         free(a);
     }
+    free(c->acl_memo);
 }
 
 /* ---- scheme ip: address or address/bits, compared after masking ---- */
@@ -285,10 +288,12 @@ static int add_digest(struct connection *c, const struct auth_options *o, struct
         return PAWL_ERR_AUTH_FAILED;
     }
     if (o->super_digest != NULL && strcmp(id, o->super_digest) == 0) {
-        add_id(c, "super", "");
-        c->is_super = true;
+        rc = add_auth_id(c, "super", "");
+        if (rc == PAWL_OK && c->super_from == 0) {
+            c->super_from = c->n_auth_ids;
+        }
     }
-    rc = add_id(c, "digest", id);
+    rc = add_auth_id(c, "digest", id);
     free(id);
     return rc;
 }
@@ -336,7 +341,7 @@ int auth_add(struct connection *c, const struct auth_options *o, struct bytes sc
     if (strcmp(s->name, "digest") == 0) {
         return add_digest(c, o, auth);
     }
-    return add_id(c, "ip", c->peer.ip);
+    return add_auth_id(c, "ip", c->peer.ip);
 }
 
 static bool list_names(const char *comma_list, const char *name)
@@ -376,12 +381,12 @@ static bool entry_matches(const struct connection *c, const struct auth_options 
                           const struct acl_entry *e)
 {
     const struct scheme *s = find_scheme(o, e->scheme);
-    struct list *item;
+    struct list *item = c->auth_ids.next;
 
     if (s == NULL) {
         return false;
     }
-    list_for_each (item, &c->auth_ids) {
+    for (uint32_t i = 0; i < c->n_auth_ids_in_force; i++, item = item->next) {
         const struct auth_id *a = container_of(item, struct auth_id, link);
 
         if (strcmp(a->scheme, s->name) == 0 && s->matches(a->id, e->id)) {
@@ -391,29 +396,77 @@ static bool entry_matches(const struct connection *c, const struct auth_options 
     return false;
 }
 
-bool auth_allows(const struct connection *c, const struct auth_options *o,
-                 const struct acl_table *table, uint32_t acl, int32_t perms)
-{
-    struct jute_reader r;
-    int32_t count;
+/* A list that fills a frame takes milliseconds to go through, and may be asked for with every few
+ * bytes of a request: what came out for a long one is kept for a while. Numbers of lists are used
+ * again, so the table's generation belongs to the key. */
+enum { LONG_ACL_BYTES = 1024, N_MEMOS = 64 };
 
-    if ((acl_table_world_perms(table, acl) & perms) != 0 || c == NULL || o->skip_acl ||
-        c->is_super) {
-        return true;
-    }
-    r = jute_reader_of(acl_table_get(table, acl));
-    count = jute_read_count(&r);
-    if (count <= 0) {
-        return acl_table_known(table, acl);
-    }
+struct acl_memo {
+    uint64_t generation;
+    uint32_t acl;
+    uint32_t n_ids; /* 0: empty */
+    int32_t perms;
+};
+
+/* What it costs to go through so many bytes of a list, in the units of pipeline.c. */
+enum { UNITS_PER_ACL_BYTE = 2 };
+
+static int32_t perms_in(struct connection *c, const struct auth_options *o, struct bytes encoded)
+{
+    struct jute_reader r = jute_reader_of(encoded);
+    int32_t count = jute_read_count(&r);
+    int32_t perms = 0;
+
+    c->spent += UNITS_PER_ACL_BYTE * (int64_t)encoded.len;
     for (int32_t i = 0; i < count; i++) {
         struct acl_entry e = acl_entry_read(&r);
 
-        if ((e.perms & perms) != 0 && entry_matches(c, o, &e)) {
-            return true;
+        if ((e.perms & ~perms) != 0 && entry_matches(c, o, &e)) {
+            perms |= e.perms;
         }
     }
-    return false;
+    return perms;
+}
+
+static int32_t perms_in_long(struct connection *c, const struct auth_options *o,
+                             const struct acl_table *table, uint32_t acl)
+{
+    struct acl_memo *m;
+
+    if (c->acl_memo == NULL) {
+        c->acl_memo = must_zalloc(N_MEMOS * sizeof(*c->acl_memo));
+    }
+    m = &c->acl_memo[acl % N_MEMOS];
+    if (m->acl != acl || m->n_ids != c->n_auth_ids_in_force ||
+        m->generation != acl_table_generation(table)) {
+        *m = (struct acl_memo){acl_table_generation(table), acl, c->n_auth_ids_in_force,
+                               perms_in(c, o, acl_table_get(table, acl))};
+    }
+    return m->perms;
+}
+
+static bool is_super(const struct connection *c)
+{
+    return c->super_from != 0 && c->super_from <= c->n_auth_ids_in_force;
+}
+
+bool auth_allows(struct connection *c, const struct auth_options *o, const struct acl_table *table,
+                 uint32_t acl, int32_t perms)
+{
+    struct bytes encoded;
+
+    if ((acl_table_world_perms(table, acl) & perms) != 0 || c == NULL || o->skip_acl ||
+        is_super(c)) {
+        return true;
+    }
+    encoded = acl_table_get(table, acl);
+    if (encoded.len < 4 || (int32_t)load_u32(encoded.data) <= 0) {
+        return acl_table_known(table, acl);
+    }
+    if (encoded.len >= LONG_ACL_BYTES) {
+        return (perms_in_long(c, o, table, acl) & perms) != 0;
+    }
+    return (perms_in(c, o, encoded) & perms) != 0;
 }
 
 /* ---- ACLs of requests ---- */

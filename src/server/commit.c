@@ -16,7 +16,7 @@
 /* Of an event: header, type, state and the length of its path. */
 enum { EVENT_BYTES = 28 };
 
-static void fire(struct server *s, enum event_type type, struct bytes path, uint32_t acl)
+static void commit_fire(struct server *s, enum event_type type, struct bytes path, uint32_t acl)
 {
     static const enum summary_id told[] = {
         [EVENT_CREATED] = SUMMARY_NODE_CREATED_WATCH_COUNT,
@@ -39,7 +39,7 @@ static void fire_parent(struct server *s, struct bytes path)
     znode_id id = tree_find(s->tree, parent);
 
     if (id != 0) {
-        fire(s, EVENT_CHILDREN_CHANGED, parent, tree_acl(s->tree, id));
+        commit_fire(s, EVENT_CHILDREN_CHANGED, parent, tree_acl(s->tree, id));
     }
 }
 
@@ -57,7 +57,7 @@ static void on_change(const struct change *change, void *arg)
     if (s->watches.paths.count == 0) {
         return;
     }
-    fire(s, types[change->kind], change->path, change->acl);
+    commit_fire(s, types[change->kind], change->path, change->acl);
     if (change->kind != CHANGE_DATA) {
         fire_parent(s, change->path);
     }
@@ -134,7 +134,7 @@ static void write_multi(struct server *s, const struct proposal *p, const struct
     multi_header_write(out, &(struct multi_header){-1, true, -1});
 }
 
-static void reply(struct server *s, const struct proposal *p, const struct txn *txn)
+static void commit_reply(struct server *s, const struct proposal *p, const struct txn *txn)
 {
     struct strbuf *out = &p->connection->out;
     bool is_multi = txn->op.type == TXN_MULTI;
@@ -153,7 +153,7 @@ static void reply(struct server *s, const struct proposal *p, const struct txn *
 
 static void session_closed(struct server *s, const struct proposal *p)
 {
-    struct session *session = session_find(&s->sessions, p->session_id);
+    struct session *session = p->session;
     struct connection *c;
 
     if (session == NULL) {
@@ -179,7 +179,7 @@ static void make_room(struct server *s, const struct txn *txn)
     }
 }
 
-static void answer(struct server *s, struct proposal *p, const struct txn *txn)
+static void commit_answer(struct server *s, struct proposal *p, const struct txn *txn)
 {
     struct connection *c = p->connection;
 
@@ -191,7 +191,7 @@ static void answer(struct server *s, struct proposal *p, const struct txn *txn)
     if (c->state == CONNECTION_SERVING) {
         size_t before = c->out.len;
 
-        reply(s, p, txn);
+        commit_reply(s, p, txn);
         pipeline_count_reply(s, c, c->out.len - before);
         pipeline_count_latency(s, c, op_find(p->type), p->xid, s->now_us - p->received_us);
         connection_touch(s, c);
@@ -201,16 +201,46 @@ static void answer(struct server *s, struct proposal *p, const struct txn *txn)
     }
 }
 
-static void settle_ephemerals(struct server *s, const struct proposal *p)
+/* The session has this write in flight no more. */
+static void settle_session(struct proposal *p)
 {
-    struct session *session;
+    struct session *session = p->session;
 
-    if (p->n_ephemerals > 0) {
-        session = session_find(&s->sessions, p->session_id);
-        if (session != NULL) {
-            session->n_pending_ephemerals -= p->n_ephemerals;
-        }
+    if (session == NULL) {
+        return;
     }
+    ASSERT(session->id == p->session_id);
+    session->n_pending_ephemerals -= p->n_ephemerals;
+    ASSERT(session->n_pending_ephemerals >= 0);
+    if (session->newest == p) {
+        session->newest = NULL;
+    }
+}
+
+static void settle_connection(struct proposal *p)
+{
+    struct connection *c = p->connection;
+
+    list_remove(&p->of_connection);
+    c->in_flight_bytes -= p->bytes;
+    ASSERT(c->in_flight_bytes >= 0);
+}
+
+static void count_commit(struct server *s, const struct txn *txn)
+{
+    s->stats.commit_count++;
+    metrics_observe(&s->stats, SUMMARY_PROPAGATION_LATENCY, s->wall_ms - txn->header.time_ms);
+    if (digest_log_wants(txn->header.zxid)) {
+        digest_log_append(&s->digests, txn->header.zxid, tree_digest(s->tree));
+    }
+}
+
+static void read_own_txn(const struct proposal *p, struct txn *out)
+{
+    enum txn_decoded rc = txn_read(p->payload, out);
+
+    ASSERT(rc == TXN_OK);
+    ASSERT(out->header.zxid == p->zxid);
 }
 
 void server_commit(struct server *s, struct proposal *p)
@@ -219,28 +249,26 @@ void server_commit(struct server *s, struct proposal *p)
 
     ASSERT(s->in_flight.next == &p->link);
     ASSERT(p->zxid > s->applied_zxid);
-    ASSERT(txn_read(p->payload, &txn) == TXN_OK);
-    ASSERT(txn.header.zxid == p->zxid);
+    read_own_txn(p, &txn);
     make_room(s, &txn);
+    if (p->connection != NULL) {
+        pipeline_before_write(s, p->connection);
+    }
     list_remove(&p->link);
     s->n_outstanding--;
     s->applied_zxid = p->zxid;
     s->results[0] = (struct apply_result){0};
     apply_txn(&s->apply, &txn, s->results, s->n_results);
     pending_applied(&s->prepare.pending, p);
-    settle_ephemerals(s, p);
+    settle_session(p);
     if (p->connection != NULL) {
-        list_remove(&p->of_connection);
-        answer(s, p, &txn);
+        settle_connection(p);
+        commit_answer(s, p, &txn);
     }
     if (txn.op.type == TXN_CLOSE_SESSION) {
         session_closed(s, p);
     }
-    s->stats.commit_count++;
-    metrics_observe(&s->stats, SUMMARY_PROPAGATION_LATENCY, s->wall_ms - txn.header.time_ms);
-    if (digest_log_wants(p->zxid)) {
-        digest_log_append(&s->digests, p->zxid, tree_digest(s->tree));
-    }
+    count_commit(s, &txn);
+    pipeline_applied(s, p);
     proposal_free(p);
-    pipeline_applied(s);
 }

@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* connection.h - one client's link, as the server sees it: bytes in, bytes out, nothing of sockets.
  *
- *  FRESH ---ConnectRequest---> JOINING ---session ready---> SERVING
- *    |  four-letter word          |                            |
- *    +----------------------------+---------> CLOSING <--------+    sends what it has, then closes
+ *            ConnectRequest            session ready
+ *    FRESH -----------------> JOINING ----------------> SERVING
+ *      |                         |                         |
+ *      | four-letter word,       | refused                 | session closed or moved, end of
+ *      | bad bytes, silence      |                         | its time, bad bytes, reads nothing
+ *      +-------------------------+--------> CLOSING <------+
+ *                                              sends what it has, then the I/O side disconnects it
  *
- * Requests of a connection are answered in order. Writes go on to agreement at once; a read that
- * comes while one of them is in flight is parked, as bytes, behind it. */
+ * Requests of a session are answered in order. Writes go on to agreement at once; a read that comes
+ * while one of them is in flight is parked, as bytes, behind it (pipeline.c). Beside its state a
+ * connection has a reason why its input waits, if it does; the I/O side reads only from those
+ * whose input is open, so that TCP holds back the client:
+ *
+ *    OPEN --> JOINING   until the session is there
+ *         --> OUTPUT    until the client has read more of its answers
+ *         --> COMMITS   until some of what is in flight is committed
+ *         --> TURN      it has had its share of this turn, others are next
+ */
 #ifndef PAWL_SERVER_CONNECTION_H
 #define PAWL_SERVER_CONNECTION_H
 
@@ -19,13 +31,17 @@
 
 struct server;
 struct session;
+struct acl_memo;
 
 enum connection_state {
     CONNECTION_FRESH,
     CONNECTION_JOINING,
     CONNECTION_SERVING,
-    CONNECTION_CLOSING
+    CONNECTION_CLOSING,
+    N_CONNECTION_STATES
 };
+
+enum connection_input { INPUT_OPEN, INPUT_JOINING, INPUT_OUTPUT, INPUT_COMMITS, INPUT_TURN };
 
 /* Who a connection has shown itself to be: "digest" "bob:hash". */
 struct auth_id {
@@ -48,30 +64,43 @@ struct connection {
     struct peer peer;
     void *owner; /* the I/O side's; not looked at here */
 
-    struct strbuf in;         /* received, not yet consumed */
-    struct strbuf out;        /* to be sent */
-    size_t out_at;            /* how much of `out` the I/O side has sent */
-    bool paused;              /* input must wait */
-    struct list paused_link;  /* in the list of those */
+    struct strbuf in; /* received, not yet consumed */
+    enum connection_input input;
+    struct list paused_link;  /* in the list of those whose input is not open */
     int64_t waiting_since_us; /* since when `in` holds a whole request that was not taken */
+    int64_t turn;             /* the turn of which it has spent so much; see pipeline.c */
+    int64_t spent;
+
+    struct strbuf out;     /* to be sent */
+    size_t out_at;         /* how much of `out` the I/O side has sent */
+    size_t largest_answer; /* in `out` since it was last empty */
+    int64_t taken_us;      /* when the client last took some of it, or there was nothing to take */
 
     struct session *session;
     int64_t session_id; /* stays when the session is gone */
     int32_t timeout_ms;
     bool has_read_only_byte;
 
-    struct list auth_ids;
-    bool is_super;
+    struct list auth_ids; /* in the order in which they were shown */
+    uint32_t n_auth_ids;
+    uint32_t n_auth_ids_in_force; /* so many of them count for the request being executed */
+    uint32_t super_from;          /* with so many of them it is the super user; 0: never */
+    struct acl_memo *acl_memo;    /* see auth.c; NULL: not needed yet */
 
     struct list watches;
+    size_t watch_bytes;
     uint64_t last_event; /* serial of the last change it was told of: once each */
 
     struct strbuf parked; /* what waits behind writes in flight; see pipeline.c */
     size_t parked_at;
-    int32_t n_in_flight; /* writes proposed and not yet applied */
-    int32_t n_parked;
+    int64_t parked_answers; /* bytes that the answers to it may have, as far as one can tell */
+    int32_t n_in_flight;    /* marks in the queue whose write is not applied yet */
+    int32_t n_done;         /* marks in the queue whose write is */
+    int32_t n_parked;       /* requests in the queue */
     struct list proposals;
-    int64_t large_bytes; /* of large requests in flight */
+    struct list waits;       /* for proposals of others; see pipeline.c */
+    int64_t in_flight_bytes; /* of requests in flight */
+    int64_t large_bytes;     /* of large requests in flight */
 
     struct { /* what `cons` shows */
         int64_t established_ms;
@@ -87,6 +116,21 @@ struct connection {
     int64_t closing_us; /* since when it is CLOSING */
 };
 
+/* How many bytes wait for the client. */
+static inline size_t connection_unread(const struct connection *c)
+{
+    return c->out.len - c->out_at;
+}
+
+/* The one way from state to state; it is touched. */
+void connection_move(struct server *s, struct connection *c, enum connection_state next);
+
+/* What is true of it between any two calls. */
+void connection_check(const struct connection *c);
+
+/* Its input waits for this, or is open again. */
+void connection_set_input(struct server *s, struct connection *c, enum connection_input input);
+
 /* Puts it on the list of those the I/O side must look at. */
 void connection_touch(struct server *s, struct connection *c);
 
@@ -95,5 +139,8 @@ void connection_reset_stats(struct connection *c);
 
 /* What is queued is sent, then the link is closed; nothing more is read. */
 void connection_close_after_flush(struct server *s, struct connection *c);
+
+/* The link is closed, whether or not the client has read everything. */
+void connection_drop(struct server *s, struct connection *c);
 
 #endif

@@ -3,10 +3,11 @@
 
 #include <inttypes.h>
 
+#include "base/assert.h"
 #include "base/logging.h"
 #include "server/pipeline.h"
 
-static void respond(struct server *s, struct connection *c, bool valid)
+static void handshake_respond(struct server *s, struct connection *c, bool valid)
 {
     struct connect_response r = {.has_read_only = c->has_read_only_byte};
 
@@ -21,19 +22,21 @@ static void respond(struct server *s, struct connection *c, bool valid)
     connection_touch(s, c);
 }
 
-static void attach(struct connection *c, struct session *session)
+static void attach_session(struct connection *c, struct session *session)
 {
+    ASSERT(session->connection == NULL);
+    ASSERT(c->session == NULL);
     session->connection = c;
     c->session = session;
 }
 
-static void welcome(struct server *s, struct connection *c)
+static void handshake_welcome(struct server *s, struct connection *c)
 {
-    respond(s, c, true);
+    handshake_respond(s, c, true);
     pipeline_session_ready(s, c);
 }
 
-static int32_t negotiate(const struct server *s, int32_t wanted_ms)
+static int32_t negotiate_timeout(const struct server *s, int32_t wanted_ms)
 {
     int64_t t = wanted_ms;
 
@@ -47,9 +50,15 @@ static void create_session(struct server *s, struct connection *c)
     struct request q = {.type = OP_CREATE_SESSION, .timeout_ms = c->timeout_ms};
 
     c->session_id = session_new_id(&s->sessions);
-    attach(c, session_add(&s->sessions, c->session_id, c->timeout_ms, server_now_ms(s)));
-    c->state = CONNECTION_JOINING;
+    connection_move(s, c, CONNECTION_JOINING);
+    attach_session(c, session_add(&s->sessions, c->session_id, c->timeout_ms, server_now_ms(s)));
     server_submit(s, c, 0, &q, c->session_id);
+}
+
+static void refuse_session(struct server *s, struct connection *c)
+{
+    handshake_respond(s, c, false);
+    connection_close_after_flush(s, c);
 }
 
 void handshake_session_created(struct server *s, struct connection *c)
@@ -58,46 +67,73 @@ void handshake_session_created(struct server *s, struct connection *c)
         return;
     }
     if (c->session->closing) { /* it took longer than its timeout */
-        respond(s, c, false);
-        connection_close_after_flush(s, c);
+        refuse_session(s, c);
         return;
     }
-    welcome(s, c);
+    handshake_welcome(s, c);
 }
 
-static void refuse_resume(struct server *s, struct connection *c, int64_t id)
+static void refuse_resume(struct server *s, struct connection *c)
 {
     log_limited(LOG_INFO, "Invalid session 0x%" PRIx64 " for client /%s:%u, probably expired",
-                (uint64_t)id, c->peer.ip, c->peer.port);
-    respond(s, c, false);
-    connection_close_after_flush(s, c);
+                (uint64_t)c->session_id, c->peer.ip, c->peer.port);
+    refuse_session(s, c);
+    c->session_id = 0;
 }
 
-static void resume_session(struct server *s, struct connection *c, const struct connect_request *r)
+static void take_over(struct server *s, struct connection *c, struct session *session)
 {
-    struct session *session = session_find(&s->sessions, r->session_id);
+    struct connection *older = session->connection;
 
-    /* The password first: a stranger must not be able to cut off a live client. */
-    if (!session_password_matches(r->session_id, r->password) || session == NULL) {
-        refuse_resume(s, c, r->session_id);
-        return;
-    }
-    session->timeout_ms = c->timeout_ms;
-    if (!session_touch(&s->sessions, session, server_now_ms(s))) {
-        refuse_resume(s, c, r->session_id);
-        return;
-    }
-    if (session->connection != NULL) {
-        struct connection *older = session->connection;
-
+    if (older != NULL) {
         older->session = NULL;
         session->connection = NULL;
         connection_close_after_flush(s, older);
     }
-    c->session_id = r->session_id;
+    attach_session(c, session);
+}
+
+/* What a client is told of a session is on disk, as everything else: of one that is being closed,
+ * or created, it is told when that is committed. */
+static bool is_being_decided(const struct server *s, const struct session *session)
+{
+    return session->closing || !tree_session_get(s->tree, session->id, NULL);
+}
+
+void handshake_go_on(struct server *s, struct connection *c)
+{
+    struct session *session = session_find(&s->sessions, c->session_id);
+
+    ASSERT(c->state == CONNECTION_JOINING);
+    ASSERT(c->session == NULL);
+    if (session == NULL) {
+        refuse_resume(s, c);
+        return;
+    }
+    if (is_being_decided(s, session)) {
+        ASSERT(session->newest != NULL);
+        pipeline_wait_for(c, session->newest);
+        return;
+    }
+    take_over(s, c, session);
+    session->timeout_ms = c->timeout_ms;
+    session_touch(&s->sessions, session, server_now_ms(s));
     s->stats.connection_revalidate_count++;
-    attach(c, session);
-    welcome(s, c);
+    handshake_welcome(s, c);
+}
+
+/* The password first: a stranger must not be able to cut off a live client. */
+static void resume_session(struct server *s, struct connection *c, const struct connect_request *r)
+{
+    bool known = session_password_matches(r->session_id, r->password);
+
+    c->session_id = r->session_id;
+    connection_move(s, c, CONNECTION_JOINING);
+    if (known) {
+        handshake_go_on(s, c);
+    } else {
+        refuse_resume(s, c);
+    }
 }
 
 void handshake_receive(struct server *s, struct connection *c, struct bytes frame)
@@ -130,7 +166,7 @@ void handshake_receive(struct server *s, struct connection *c, struct bytes fram
         connection_close_after_flush(s, c);
         return;
     }
-    c->timeout_ms = negotiate(s, r.timeout_ms);
+    c->timeout_ms = negotiate_timeout(s, r.timeout_ms);
     c->has_read_only_byte = r.has_read_only;
     if (r.session_id == 0) {
         create_session(s, c);

@@ -11,4 +11,7 @@ void handshake_receive(struct server *s, struct connection *c, struct bytes fram
 /* The createSession of `c` is committed: the session is live and the client is told. */
 void handshake_session_created(struct server *s, struct connection *c);
 
+/* `c` waits to resume a session of which it was not known whether it lives: perhaps it is now. */
+void handshake_go_on(struct server *s, struct connection *c);
+
 #endif

@@ -17,7 +17,10 @@ struct limit_options {
     int64_t large_threshold;    /* largeRequestThreshold; -1: off */
     int64_t large_max_bytes;    /* largeRequestMaxBytes */
     int64_t output_pause_bytes; /* unread answers above which a client's requests wait */
-    int64_t output_limit_bytes; /* unread events above which it is dropped */
+    int64_t output_limit_bytes; /* unread bytes, beside one answer, above which it is dropped */
+    int64_t in_flight_bytes;    /* of one client's writes; above it its requests wait; 0: off */
+    int64_t watch_bytes;        /* of one client's watches; above it is closed; 0: no limit */
+    int64_t turn_units;         /* one client's share of a turn, see pipeline.c; 0: no limit */
     int64_t sessionless_ms;     /* nio.sessionlessCnxnTimeout */
     int64_t max_per_address;    /* maxClientCnxns; 0: no limit */
     int64_t max_connections;    /* maxCnxns; 0: no limit */

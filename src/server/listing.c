@@ -52,7 +52,8 @@ static int interest(const struct connection *c, const struct connection *self)
     if (c == self) {
         return 0;
     }
-    return (c->paused || c->state == CONNECTION_CLOSING ? 0 : 1) | (c->out_at < c->out.len ? 4 : 0);
+    return (c->input != INPUT_OPEN || c->state == CONNECTION_CLOSING ? 0 : 1) |
+           (connection_unread(c) > 0 ? 4 : 0);
 }
 
 static void append_session(const struct connection *c, struct strbuf *out)

@@ -15,12 +15,24 @@
 
 /* c->parked is a queue of what waits on a connection, oldest first:
  *
- *   int length | bytes | long when     a request frame, to be executed when it is at the head
- *   int -1                             a write in flight, or what a sync waits for
+ *   int length | bytes | long when | int ids | long answer
+ *                                      a request frame, executed when it is at the head: when it
+ *                                      came, how many auth ids counted then, and how long its
+ *                                      answer may be, as far as one can tell
+ *   int -1                             a write in flight, or something else that is waited for
  *   int -2 | int xid                   a request that is refused when it is at the head
  *
- * It is empty, or its head is a write in flight. A connection that closes looks at it no more. */
+ * Marks are done in their order; c->n_done of those at the front are. What is at the head and can
+ * be answered is answered at once, unless the client must first read what it has, or has had its
+ * share of this turn. A connection that closes looks at the queue no more.
+ *
+ * A read shows nothing of a later write of its session: when that one is about to be applied, what
+ * is parked before it is answered, whatever the limits (pipeline_before_write). So that this is
+ * never much, a write is not taken while long answers are due before it (input_obstacle). */
 enum { WRITE_MARK = -1, REFUSED_MARK = -2 };
+
+/* What serving costs, in bytes moved: of a request besides its bytes and those of its answer. */
+enum { REQUEST_UNITS = 64 };
 
 static void park_mark(struct connection *c)
 {
@@ -30,9 +42,14 @@ static void park_mark(struct connection *c)
 
 static void park_frame(struct server *s, struct connection *c, struct bytes frame)
 {
+    int64_t answer = read_expected_bytes(s, frame);
+
     jute_write_buffer(&c->parked, frame);
     jute_write_long(&c->parked, s->now_us);
+    jute_write_int(&c->parked, (int32_t)c->n_auth_ids);
+    jute_write_long(&c->parked, answer);
     ASSERT(!c->parked.failed);
+    c->parked_answers += answer;
     c->n_parked++;
     s->n_outstanding++;
 }
@@ -50,6 +67,13 @@ static bool nothing_waits(const struct connection *c)
     return c->parked_at == c->parked.len;
 }
 
+/* Whether what is at the head of the queue waits for no write any more. */
+static bool head_is_ready(const struct connection *c)
+{
+    return !nothing_waits(c) &&
+           (c->n_done > 0 || (int32_t)load_u32(c->parked.data + c->parked_at) != WRITE_MARK);
+}
+
 /* Large requests count until the connection has no write in flight. */
 static void settle_large(struct server *s, struct connection *c)
 {
@@ -57,6 +81,62 @@ static void settle_large(struct server *s, struct connection *c)
         s->large_bytes -= c->large_bytes;
         c->large_bytes = 0;
     }
+}
+
+/* ---- obstacles ---- */
+
+static void charge(const struct server *s, struct connection *c, size_t units)
+{
+    if (c->turn != s->turn) {
+        c->turn = s->turn;
+        c->spent = 0;
+    }
+    c->spent += (int64_t)units;
+}
+
+/* Why nothing can be executed for `c` now. */
+static enum connection_input obstacle(const struct server *s, const struct connection *c)
+{
+    const struct limit_options *o = &s->options.limits;
+
+    if (c->state == CONNECTION_JOINING) {
+        return INPUT_JOINING;
+    }
+    if ((int64_t)connection_unread(c) > o->output_pause_bytes) {
+        return INPUT_OUTPUT;
+    }
+    if (o->turn_units > 0 && c->turn == s->turn && c->spent >= o->turn_units) {
+        return INPUT_TURN;
+    }
+    return INPUT_OPEN;
+}
+
+static bool is_write(struct bytes frame)
+{
+    const struct op *op = frame.len < 8 ? NULL : op_find((int32_t)load_u32(frame.data + 4));
+
+    return op != NULL && op->kind == OP_KIND_WRITE;
+}
+
+/* Why `frame`, which has been received, cannot be taken now. */
+static enum connection_input input_obstacle(const struct server *s, const struct connection *c,
+                                            struct bytes frame)
+{
+    const struct limit_options *o = &s->options.limits;
+    bool busy = c->n_in_flight + c->n_parked > 0;
+    enum connection_input why = obstacle(s, c);
+
+    if (why != INPUT_OPEN || !busy) {
+        return why;
+    }
+    if (s->n_outstanding > o->outstanding_limit ||
+        (o->throttle_requests > 0 && s->n_outstanding >= o->throttle_requests) ||
+        (int64_t)(c->parked.len - c->parked_at) > o->output_pause_bytes ||
+        (o->in_flight_bytes > 0 && c->in_flight_bytes > o->in_flight_bytes) ||
+        (c->parked_answers > o->output_pause_bytes && is_write(frame))) {
+        return INPUT_COMMITS;
+    }
+    return INPUT_OPEN;
 }
 
 /* ---- answering ---- */
@@ -94,22 +174,40 @@ void pipeline_count_latency(struct server *s, struct connection *c, const struct
     }
 }
 
-static void execute(struct server *s, struct connection *c, struct bytes frame, int64_t latency_us)
+static void note_answer(struct connection *c, size_t bytes)
+{
+    c->largest_answer = bytes > c->largest_answer ? bytes : c->largest_answer;
+}
+
+static void limit_watches(struct server *s, struct connection *c)
+{
+    int64_t limit = s->options.limits.watch_bytes;
+
+    if (limit > 0 && (int64_t)c->watch_bytes > limit) {
+        log_limited(LOG_WARN,
+                    "client /%s:%u has set watches of %zu bytes, the limit is %" PRId64
+                    "; the connection is closed",
+                    c->peer.ip, c->peer.port, c->watch_bytes, limit);
+        connection_close_after_flush(s, c);
+    }
+}
+
+static void execute_read(struct server *s, struct connection *c, struct bytes frame,
+                         int64_t latency_us)
 {
     struct jute_reader r = jute_reader_of(frame);
     int32_t xid = jute_read_int(&r);
     int32_t type = jute_read_int(&r);
     size_t before = c->out.len;
 
+    charge(s, c, REQUEST_UNITS + frame.len);
     read_execute(s, c, xid, type, r);
+    charge(s, c, c->out.len - before);
+    note_answer(c, c->out.len - before);
+    limit_watches(s, c);
     pipeline_count_reply(s, c, c->out.len - before);
     pipeline_count_latency(s, c, op_find(type), xid, latency_us);
     connection_touch(s, c);
-}
-
-static void execute_now(struct server *s, struct connection *c, struct bytes frame)
-{
-    execute(s, c, frame, 0);
 }
 
 static void reply_header_only(struct server *s, struct connection *c, int32_t xid, int64_t zxid,
@@ -127,43 +225,49 @@ static void refuse_throttled(struct server *s, struct connection *c, int32_t xid
     reply_header_only(s, c, xid, s->applied_zxid, PAWL_ERR_THROTTLED_OP);
 }
 
-/* Answers what is at the head of the queue; false when that is a write in flight. */
-static bool answer_parked(struct server *s, struct connection *c, struct jute_reader *r)
+/* A frame at the head of the queue: with the credentials that were in force when it came. */
+static void answer_frame(struct server *s, struct connection *c, struct jute_reader *r)
 {
-    struct jute_reader ahead = *r;
-    int32_t mark = jute_read_int(&ahead);
-    struct bytes frame;
+    struct bytes frame = jute_read_buffer(r);
+    int64_t when_us = jute_read_long(r);
 
-    if (mark == WRITE_MARK) {
-        return false;
-    }
-    c->n_parked--;
-    s->n_outstanding--;
-    if (mark == REFUSED_MARK) {
-        *r = ahead;
-        refuse_throttled(s, c, jute_read_int(r));
-        return true;
-    }
-    frame = jute_read_buffer(r);
-    execute(s, c, frame, s->now_us - jute_read_long(r));
-    return true;
+    c->n_auth_ids_in_force = (uint32_t)jute_read_int(r);
+    c->parked_answers -= jute_read_long(r);
+    execute_read(s, c, frame, s->now_us - when_us);
+    c->n_auth_ids_in_force = c->n_auth_ids;
 }
 
-void pipeline_write_done(struct server *s, struct connection *c)
+static void answer_head(struct server *s, struct connection *c)
 {
-    struct jute_reader r =
-        jute_reader_of(bytes_of(c->parked.data + c->parked_at, c->parked.len - c->parked_at));
+    struct bytes queue = bytes_of(c->parked.data + c->parked_at, c->parked.len - c->parked_at);
+    struct jute_reader r = jute_reader_of(queue);
+    int32_t mark = (int32_t)load_u32(queue.data);
 
-    c->n_in_flight--;
-    settle_large(s, c);
-    if (c->state != CONNECTION_SERVING) {
-        return;
+    if (mark == WRITE_MARK) {
+        ASSERT(c->n_done > 0);
+        c->n_done--;
+        jute_read_int(&r);
+    } else {
+        ASSERT(c->n_parked > 0);
+        c->n_parked--;
+        s->n_outstanding--;
+        if (mark == REFUSED_MARK) {
+            jute_read_int(&r);
+            refuse_throttled(s, c, jute_read_int(&r));
+        } else {
+            answer_frame(s, c, &r);
+        }
     }
-    ASSERT(jute_read_int(&r) == WRITE_MARK);
-    while (jute_left(&r) > 0 && c->state == CONNECTION_SERVING && answer_parked(s, c, &r)) {
-    }
+    ASSERT(!r.failed);
     c->parked_at = (size_t)(r.at - c->parked.data);
+}
+
+static void tidy_queue(struct connection *c)
+{
     if (nothing_waits(c)) {
+        ASSERT(c->n_done == 0);
+        ASSERT(c->n_parked == 0);
+        ASSERT(c->parked_answers == 0);
         strbuf_clear(&c->parked);
         c->parked_at = 0;
     } else if (c->parked_at > 65536 && c->parked_at > c->parked.len / 2) {
@@ -171,56 +275,135 @@ void pipeline_write_done(struct server *s, struct connection *c)
         c->parked.len -= c->parked_at;
         c->parked_at = 0;
     }
-    pipeline_resume(s, c); /* with nothing of its own in flight it need not wait for others */
 }
 
-/* ---- sync ---- */
-
-/* Answered when all is applied that was in flight when it came, also of others: a client whose link
- * broke asks on the next one whether the write that it sent on the first was executed. */
-struct sync {
-    struct list link; /* in server.syncs */
-    struct connection *connection;
-    int64_t zxid;
-};
-
-static void handle_sync(struct server *s, struct connection *c, struct bytes frame)
+/* Answers what is at the head of the queue and can be answered. */
+static void answer_queue(struct server *s, struct connection *c)
 {
-    struct sync *y = must_alloc(sizeof(*y));
+    while (c->state == CONNECTION_SERVING && head_is_ready(c)) {
+        enum connection_input why = obstacle(s, c);
 
-    *y = (struct sync){.connection = c, .zxid = s->proposed_zxid};
-    list_push_back(&s->syncs, &y->link);
-    park_mark(c);
-    park_frame(s, c, frame);
+        if (why != INPUT_OPEN) {
+            connection_set_input(s, c, why);
+            break;
+        }
+        answer_head(s, c);
+    }
+    tidy_queue(c);
 }
 
-void pipeline_applied(struct server *s)
-{
-    while (!list_empty(&s->syncs)) {
-        struct sync *y = container_of(s->syncs.next, struct sync, link);
-        struct connection *c = y->connection;
+static void consume_buffered(struct server *s, struct connection *c);
 
-        if (y->zxid > s->applied_zxid) {
+static void pipeline_go_on(struct server *s, struct connection *c)
+{
+    answer_queue(s, c);
+    if (c->input != INPUT_OPEN && obstacle(s, c) == INPUT_OPEN) {
+        consume_buffered(s, c);
+    }
+    connection_check(c);
+}
+
+/* Beyond this much it cannot be the client's need any more; see input_obstacle(). */
+static bool answers_are_too_many(const struct server *s, const struct connection *c)
+{
+    return (int64_t)connection_unread(c) >
+           s->options.limits.output_limit_bytes + (int64_t)c->largest_answer;
+}
+
+void pipeline_before_write(struct server *s, struct connection *c)
+{
+    while (c->state == CONNECTION_SERVING && head_is_ready(c)) {
+        if (answers_are_too_many(s, c)) {
+            log_limited(LOG_WARN, "client /%s:%u asks for more than it reads; dropped", c->peer.ip,
+                        c->peer.port);
+            connection_drop(s, c);
             return;
         }
-        list_remove(&y->link);
-        free(y);
-        pipeline_write_done(s, c);
+        answer_head(s, c);
+    }
+    ASSERT(c->state != CONNECTION_SERVING || !nothing_waits(c)); /* the mark of the write */
+}
+
+void pipeline_write_done(struct server *s, struct connection *c)
+{
+    ASSERT(c->n_in_flight > 0);
+    c->n_in_flight--;
+    settle_large(s, c);
+    if (c->state == CONNECTION_SERVING) {
+        c->n_done++;
+        pipeline_go_on(s, c); /* with nothing of its own in flight it need not wait for others */
     }
 }
 
-void pipeline_forget(struct server *s, const struct connection *c)
+void pipeline_sent(struct server *s, struct connection *c)
 {
-    struct list *item, *next;
+    /* Held back by us it cannot speak; but who takes its answers is there. */
+    if (c->input == INPUT_OUTPUT && c->session != NULL) {
+        session_touch(&s->sessions, c->session, server_now_ms(s));
+    }
+    if (c->input != INPUT_OPEN) {
+        pipeline_go_on(s, c);
+    }
+}
 
-    for (item = s->syncs.next; item != &s->syncs; item = next) {
-        struct sync *y = container_of(item, struct sync, link);
+/* ---- waiting for writes of others ---- */
 
-        next = item->next;
-        if (y->connection == c) {
-            list_remove(item);
-            free(y);
+/* A sync is answered when all is applied that was in flight when it came, also of others. What a
+ * resumed session asks is answered when all is applied that the session has in flight, though it
+ * came over links that are gone: the order is the session's. Either waits for one proposal, and so
+ * for all before it. */
+struct waiting {
+    struct list of_proposal;
+    struct list of_connection;
+    struct connection *connection;
+};
+
+void pipeline_wait_for(struct connection *c, struct proposal *p)
+{
+    struct waiting *w = must_alloc(sizeof(*w));
+
+    w->connection = c;
+    list_push_back(&p->waits, &w->of_proposal);
+    list_push_back(&c->waits, &w->of_connection);
+    if (c->state == CONNECTION_SERVING) {
+        park_mark(c);
+    }
+}
+
+static void waiting_free(struct waiting *w)
+{
+    list_remove(&w->of_proposal);
+    list_remove(&w->of_connection);
+    free(w);
+}
+
+static void handle_sync(struct server *s, struct connection *c, struct bytes frame)
+{
+    pipeline_wait_for(c, container_of(s->in_flight.prev, struct proposal, link));
+    park_frame(s, c, frame);
+}
+
+void pipeline_applied(struct server *s, struct proposal *p)
+{
+    ASSERT(p->zxid <= s->applied_zxid);
+    while (!list_empty(&p->waits)) {
+        struct waiting *w = container_of(p->waits.next, struct waiting, of_proposal);
+        struct connection *c = w->connection;
+
+        waiting_free(w);
+        if (c->state == CONNECTION_JOINING) {
+            handshake_go_on(s, c);
+        } else {
+            ASSERT(c->state == CONNECTION_SERVING);
+            pipeline_write_done(s, c);
         }
+    }
+}
+
+void pipeline_forget(struct connection *c)
+{
+    while (!list_empty(&c->waits)) {
+        waiting_free(container_of(c->waits.next, struct waiting, of_connection));
     }
 }
 
@@ -271,20 +454,26 @@ static bool waited_too_long(const struct server *s, const struct connection *c, 
            type != OP_CLOSE_SESSION && s->now_us - c->waiting_since_us > limit_ms * 1000;
 }
 
+static void answer_or_park(struct server *s, struct connection *c, struct bytes frame)
+{
+    if (nothing_waits(c)) {
+        execute_read(s, c, frame, 0);
+    } else {
+        park_frame(s, c, frame);
+    }
+}
+
 static void handle_write(struct server *s, struct connection *c, int32_t xid, const struct op *op,
                          struct bytes frame, struct jute_reader body)
 {
     struct request q;
 
     if (!request_read(op, &body, &q)) {
-        if (nothing_waits(c)) {
-            execute_now(s, c, frame);
-        } else {
-            park_frame(s, c, frame);
-        }
+        answer_or_park(s, c, frame);
         return;
     }
     q.path = utf8_repaired(q.path, &s->repaired);
+    charge(s, c, REQUEST_UNITS + 2 * frame.len); /* to prepare, and to apply */
     park_mark(c);
     server_submit(s, c, xid, &q, c->session_id);
 }
@@ -329,31 +518,13 @@ static bool handle_request(struct server *s, struct connection *c, struct bytes 
         handle_write(s, c, xid, op, frame, r);
     } else if (type == OP_SYNC && !list_empty(&s->in_flight)) {
         handle_sync(s, c, frame);
-    } else if (nothing_waits(c)) {
-        execute_now(s, c, frame);
     } else {
-        park_frame(s, c, frame);
+        answer_or_park(s, c, frame);
     }
     return true;
 }
 
 /* ---- frames ---- */
-
-static bool must_wait(const struct server *s, const struct connection *c)
-{
-    const struct limit_options *o = &s->options.limits;
-    bool busy = c->n_in_flight + c->n_parked > 0;
-
-    if (c->state == CONNECTION_JOINING) {
-        return true;
-    }
-    if ((int64_t)(c->parked.len - c->parked_at) > o->output_pause_bytes) {
-        return true;
-    }
-    return (busy && s->n_outstanding > o->outstanding_limit) ||
-           (busy && o->throttle_requests > 0 && s->n_outstanding >= o->throttle_requests) ||
-           (int64_t)(c->out.len - c->out_at) > o->output_pause_bytes;
-}
 
 static void refuse_frame(struct server *s, struct connection *c, int32_t len)
 {
@@ -401,52 +572,59 @@ static void handle_frame(struct server *s, struct connection *c, struct bytes fr
     settle_large(s, c);
 }
 
-static void pause_input(struct server *s, struct connection *c)
+static void pause_input(struct server *s, struct connection *c, enum connection_input why)
 {
-    if (!c->paused) {
-        c->paused = true;
-        list_push_back(&s->paused, &c->paused_link);
+    ASSERT(why != INPUT_OPEN);
+    if (c->input == INPUT_OPEN && why != INPUT_TURN) {
         s->stats.request_throttle_wait_count++;
-        connection_touch(s, c);
     }
+    connection_set_input(s, c, why);
     if (c->waiting_since_us == 0) {
         c->waiting_since_us = s->now_us;
     }
 }
 
-/* How much of `bytes` was taken. */
+/* Whether a frame of `len` may follow; -1 is none either. */
+static bool length_is_good(const struct server *s, int32_t len)
+{
+    return len >= 0 && len <= s->options.limits.max_buffer_bytes;
+}
+
+/* Takes whole frames from the front of `bytes`; how much it took. */
 static size_t consume(struct server *s, struct connection *c, struct bytes bytes)
 {
     size_t at = 0;
 
     while (bytes.len - at >= 4 && c->state != CONNECTION_CLOSING) {
         int32_t len = (int32_t)load_u32(bytes.data + at);
+        enum connection_input why;
+        struct bytes frame;
 
         if (c->state == CONNECTION_JOINING) { /* good or bad: its turn is after the handshake */
-            pause_input(s, c);
+            pause_input(s, c, INPUT_JOINING);
             return at;
         }
         if (c->state == CONNECTION_FRESH && four_letter_is_known((uint32_t)len)) {
             return at + four_letter_answer(s, c, bytes_of(bytes.data + at, bytes.len - at));
         }
-        if (len < 0 || len > s->options.limits.max_buffer_bytes) {
+        if (!length_is_good(s, len)) {
             refuse_frame(s, c, len);
             break;
         }
         if (bytes.len - at - 4 < (size_t)len) {
             break;
         }
-        if (must_wait(s, c)) {
-            pause_input(s, c);
+        frame = bytes_of(bytes.data + at + 4, (size_t)len);
+        why = input_obstacle(s, c, frame);
+        if (why != INPUT_OPEN) {
+            pause_input(s, c, why);
             return at;
         }
-        handle_frame(s, c, bytes_of(bytes.data + at + 4, (size_t)len));
+        handle_frame(s, c, frame);
         at += 4 + (size_t)len;
     }
-    if (c->paused) {
-        c->paused = false;
-        list_remove(&c->paused_link);
-        connection_touch(s, c);
+    if (!head_is_ready(c)) { /* else the queue goes first, and pauses by itself */
+        connection_set_input(s, c, INPUT_OPEN);
     }
     c->waiting_since_us = 0;
     return c->state == CONNECTION_CLOSING ? bytes.len : at;
@@ -456,11 +634,13 @@ static void consume_buffered(struct server *s, struct connection *c)
 {
     size_t taken = consume(s, c, strbuf_bytes(&c->in));
 
+    ASSERT(taken <= c->in.len);
     if (taken > 0) {
         memmove(c->in.data, c->in.data + taken, c->in.len - taken);
         c->in.len -= taken;
     }
     if (c->in.len == 0) {
+        strbuf_clear(&c->in);
         strbuf_trim(&c->in, 0);
     }
 }
@@ -476,28 +656,54 @@ void pipeline_receive(struct server *s, struct connection *c, struct bytes bytes
         strbuf_append_bytes(&c->in, bytes);
         ASSERT(!c->in.failed);
         consume_buffered(s, c);
-        return;
+    } else {
+        taken = consume(s, c, bytes);
+        strbuf_append(&c->in, bytes.data + taken, bytes.len - taken);
+        ASSERT(!c->in.failed);
     }
-    taken = consume(s, c, bytes);
-    strbuf_append(&c->in, bytes.data + taken, bytes.len - taken);
-    ASSERT(!c->in.failed);
-}
-
-void pipeline_resume(struct server *s, struct connection *c)
-{
-    if (c->paused && !must_wait(s, c)) {
-        consume_buffered(s, c);
-    }
+    connection_check(c);
 }
 
 void pipeline_session_ready(struct server *s, struct connection *c)
 {
-    bool was_joining = c->state == CONNECTION_JOINING;
+    connection_move(s, c, CONNECTION_SERVING);
+    if (c->session->newest != NULL) {
+        pipeline_wait_for(c, c->session->newest);
+    }
+    if (c->input != INPUT_OPEN) { /* else its handshake is being consumed: that loop goes on */
+        pipeline_go_on(s, c);
+    }
+}
 
-    c->state = CONNECTION_SERVING;
-    connection_touch(s, c);
-    /* A session is resumed while its handshake is being consumed: that loop goes on by itself. */
-    if (was_joining && c->in.len > 0) {
-        consume_buffered(s, c);
+/* ---- turns ---- */
+
+void server_resume(struct server *s)
+{
+    struct list *item, *next;
+
+    if (s->n_outstanding > s->options.limits.outstanding_limit) {
+        return;
+    }
+    for (item = s->paused.next; item != &s->paused; item = next) {
+        next = item->next;
+        pipeline_go_on(s, container_of(item, struct connection, paused_link));
+    }
+}
+
+void server_turn(struct server *s)
+{
+    struct list *item, *next;
+
+    s->turn++;
+    if (s->n_want_turn == 0) {
+        return;
+    }
+    for (item = s->paused.next; item != &s->paused; item = next) {
+        struct connection *c = container_of(item, struct connection, paused_link);
+
+        next = item->next;
+        if (c->input == INPUT_TURN) {
+            pipeline_go_on(s, c);
+        }
     }
 }

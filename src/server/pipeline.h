@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipeline.h - the order of things on a connection: reads now, writes when committed. */
+/* pipeline.h - the order of things in a session: reads now, writes when committed. */
 #ifndef PAWL_SERVER_PIPELINE_H
 #define PAWL_SERVER_PIPELINE_H
 
@@ -8,17 +8,24 @@
 /* Takes what it can of c->in or `bytes`; what must wait stays in c->in. */
 void pipeline_receive(struct server *s, struct connection *c, struct bytes bytes);
 
-/* Goes on with c->in, if the reason to wait is gone. */
-void pipeline_resume(struct server *s, struct connection *c);
+/* The client has taken some of c->out. */
+void pipeline_sent(struct server *s, struct connection *c);
 
-/* The oldest write in flight of `c` has been answered: the reads parked behind it are next. */
+/* What `c` asks from here on is answered when `p`, which is in flight, has been applied; if it is
+ * JOINING, handshake_go_on() is called then. */
+void pipeline_wait_for(struct connection *c, struct proposal *p);
+
+/* `p`, a write of `c`, is applied next: what `c` asked before it is answered now. */
+void pipeline_before_write(struct server *s, struct connection *c);
+
+/* The write has been applied and answered: what is parked behind it is next. */
 void pipeline_write_done(struct server *s, struct connection *c);
 
-/* A transaction has been applied: who asked for a sync may be next. */
-void pipeline_applied(struct server *s);
+/* `p` has been applied: who waited for it is next. */
+void pipeline_applied(struct server *s, struct proposal *p);
 
 /* `c` goes, and what it waits for. */
-void pipeline_forget(struct server *s, const struct connection *c);
+void pipeline_forget(struct connection *c);
 
 /* The session is ready: requests may follow. */
 void pipeline_session_ready(struct server *s, struct connection *c);

@@ -10,6 +10,7 @@
 #include "base/list.h"
 
 struct connection;
+struct session;
 struct txn_block;
 
 struct proposal {
@@ -19,8 +20,11 @@ struct proposal {
     int32_t xid;
     int32_t type; /* the request's operation */
     int64_t session_id;
+    struct session *session; /* NULL: the server's own, or the session is not known */
+    struct list waits;       /* who else waits for it, see pipeline.c */
     int64_t zxid;
     int64_t received_us;
+    int64_t bytes; /* of the request, for its connection's account */
     int32_t n_ephemerals; /* that it creates */
     bool *is_create2;     /* a multi with create2 in it: which of its operations are; else NULL */
     struct list pending;  /* records of nodes that it was the last to touch, see pending.h */

@@ -6,7 +6,7 @@
 #include "wire/path.h"
 #include "wire/utf8.h"
 
-static bool may(const struct server *s, const struct connection *c, znode_id id, int32_t perms)
+static bool may(const struct server *s, struct connection *c, znode_id id, int32_t perms)
 {
     return auth_allows(c, &s->options.auth, tree_acls(s->tree), tree_acl(s->tree, id), perms);
 }
@@ -53,7 +53,7 @@ static int read_exists(struct server *s, struct connection *c, const struct requ
 }
 
 /* The node at `path` if it is there and readable. */
-static int find_readable(const struct server *s, const struct connection *c, struct bytes path,
+static int find_readable(const struct server *s, struct connection *c, struct bytes path,
                          znode_id *out)
 {
     znode_id id = tree_find(s->tree, path);
@@ -109,6 +109,21 @@ static int read_children(struct server *s, struct connection *c, const struct re
     return PAWL_OK;
 }
 
+/* What it costs to walk past a node, in the units of pipeline.c. */
+enum { UNITS_PER_NODE = 4 };
+
+/* The last count is kept: whoever asks again pays only after a change. */
+static int64_t count_descendants(struct server *s, struct connection *c, znode_id id)
+{
+    struct descendants *d = &s->descendants;
+
+    if (d->of != id || d->zxid != s->applied_zxid) {
+        *d = (struct descendants){id, s->applied_zxid, tree_descendants(s->tree, id)};
+        c->spent += UNITS_PER_NODE * d->n;
+    }
+    return d->n;
+}
+
 static int read_all_children_number(struct server *s, struct connection *c, const struct request *q,
                                     struct strbuf *out)
 {
@@ -117,7 +132,7 @@ static int read_all_children_number(struct server *s, struct connection *c, cons
 
     if (rc == PAWL_OK) {
         /* Under its other name, "", the root counts itself. */
-        jute_write_int(out, (int32_t)tree_descendants(s->tree, id) + (q->path.len == 0 ? 1 : 0));
+        jute_write_int(out, (int32_t)count_descendants(s, c, id) + (q->path.len == 0 ? 1 : 0));
     }
     return rc;
 }
@@ -183,6 +198,7 @@ static int read_ephemerals(struct server *s, struct connection *c, const struct 
          id = tree_next_ephemeral(s->tree, id)) {
         strbuf_clear(&path);
         tree_path(s->tree, id, &path);
+        c->spent += (int64_t)path.len;
         if (all || (path.len >= q->path.len && memcmp(path.data, q->path.data, q->path.len) == 0)) {
             jute_write_buffer(out, strbuf_bytes(&path));
             n++;
@@ -197,17 +213,20 @@ static int read_who_am_i(const struct connection *c, struct strbuf *out)
 {
     size_t count_at = out->len;
     struct list *item;
-    int32_t n = 0;
+    uint32_t n = 0;
 
     jute_write_int(out, 0);
     list_for_each (item, &c->auth_ids) {
         const struct auth_id *a = container_of(item, struct auth_id, link);
 
+        if (n == c->n_auth_ids_in_force) {
+            break;
+        }
         jute_write_str(out, a->scheme);
         jute_write_buffer(out, auth_user(a));
         n++;
     }
-    jute_patch_int(out, count_at, n);
+    jute_patch_int(out, count_at, (int32_t)n);
     return PAWL_OK;
 }
 
@@ -315,7 +334,7 @@ static int set_watches(struct server *s, struct connection *c, const struct requ
 
 /* ---- multiRead ---- */
 
-static void write_result(struct strbuf *out, int32_t type, int err)
+static void multi_read_result(struct strbuf *out, int32_t type, int err)
 {
     struct multi_header h = {err == PAWL_OK ? type : -1, false, err};
 
@@ -345,11 +364,11 @@ static int multi_read(struct server *s, struct connection *c, const struct reque
             (int64_t)(header_at - start) > s->options.limits.output_limit_bytes) {
             return PAWL_ERR_MARSHALLING;
         }
-        write_result(out, nested.type, PAWL_OK);
+        multi_read_result(out, nested.type, PAWL_OK);
         rc = multi_read_one(s, c, &nested, out);
         if (rc != PAWL_OK) {
             out->len = header_at;
-            write_result(out, nested.type, rc);
+            multi_read_result(out, nested.type, rc);
             jute_write_int(out, rc);
         }
     }
@@ -357,9 +376,62 @@ static int multi_read(struct server *s, struct connection *c, const struct reque
     return step == MULTI_END ? PAWL_OK : PAWL_ERR_MARSHALLING;
 }
 
+/* ---- foresight ---- */
+
+enum { NAME_BYTES = 64, SHORT_ANSWER_BYTES = 128 };
+
+/* The node as it will be when all that is in flight has been applied. */
+static int64_t expected_of_node(const struct server *s, const struct request *q)
+{
+    struct node_view view;
+
+    if (bytes_is_null(q->path)) {
+        return SHORT_ANSWER_BYTES;
+    }
+    pending_look(&s->prepare.pending, q->path, &view);
+    if (!view.exists) {
+        return SHORT_ANSWER_BYTES;
+    }
+    switch (q->type) {
+    case OP_GET_DATA:
+        return SHORT_ANSWER_BYTES + view.data_len;
+    case OP_GET_CHILDREN:
+    case OP_GET_CHILDREN2:
+        return SHORT_ANSWER_BYTES + (int64_t)NAME_BYTES * view.n_children;
+    default:
+        return SHORT_ANSWER_BYTES + (int64_t)acl_table_get(tree_acls(s->tree), view.acl).len;
+    }
+}
+
+int64_t read_expected_bytes(const struct server *s, struct bytes frame)
+{
+    struct jute_reader r = jute_reader_of(frame);
+    const struct op *op;
+    struct request q;
+
+    jute_read_int(&r);
+    op = op_find(jute_read_int(&r));
+    if (op == NULL || !request_read(op, &r, &q)) {
+        return SHORT_ANSWER_BYTES;
+    }
+    switch (q.type) {
+    case OP_GET_DATA:
+    case OP_GET_CHILDREN:
+    case OP_GET_CHILDREN2:
+    case OP_GET_ACL:
+        return expected_of_node(s, &q);
+    case OP_GET_ALL_CHILDREN_NUMBER: /* short, but long to find out */
+    case OP_GET_EPHEMERALS:
+    case OP_MULTI_READ:
+        return s->options.limits.output_pause_bytes + 1;
+    default:
+        return SHORT_ANSWER_BYTES + 2 * (int64_t)frame.len;
+    }
+}
+
 /* ---- dispatch ---- */
 
-static int execute(struct server *s, struct connection *c, const struct request *q,
+static int read_one(struct server *s, struct connection *c, const struct request *q,
                    struct strbuf *out)
 {
     switch (q->type) {
@@ -405,7 +477,7 @@ static int execute(struct server *s, struct connection *c, const struct request 
     }
 }
 
-static void reply_error(struct connection *c, int32_t xid, int64_t zxid, int err)
+static void read_error(struct connection *c, int32_t xid, int64_t zxid, int err)
 {
     reply_end(&c->out, reply_begin(&c->out, xid, zxid, err));
 }
@@ -419,22 +491,22 @@ void read_execute(struct server *s, struct connection *c, int32_t xid, int32_t t
     int rc;
 
     if (op == NULL || op->kind == OP_KIND_INSIDE) {
-        reply_error(c, xid, -1, PAWL_ERR_UNIMPLEMENTED);
+        read_error(c, xid, -1, PAWL_ERR_UNIMPLEMENTED);
         connection_close_after_flush(s, c);
         return;
     }
     if (!request_read(op, &body, &q) || op->kind == OP_KIND_WRITE) {
-        reply_error(c, xid, s->applied_zxid, PAWL_ERR_MARSHALLING);
+        read_error(c, xid, s->applied_zxid, PAWL_ERR_MARSHALLING);
         return;
     }
     q.path = utf8_repaired(q.path, &s->repaired);
     rc = q.n_watch_lists > 0 ? set_watches(s, c, &q) : PAWL_OK;
     if (rc != PAWL_OK) {
-        reply_error(c, xid, s->applied_zxid, rc);
+        read_error(c, xid, s->applied_zxid, rc);
         return;
     }
     start = reply_begin(&c->out, type == OP_PING ? XID_PING : xid, s->applied_zxid, PAWL_OK);
-    rc = execute(s, c, &q, &c->out);
+    rc = read_one(s, c, &q, &c->out);
     if (rc != PAWL_OK) {
         c->out.len = start;
         start = reply_begin(&c->out, xid, s->applied_zxid, rc);

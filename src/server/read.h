@@ -11,4 +11,8 @@
 void read_execute(struct server *s, struct connection *c, int32_t xid, int32_t type,
                   struct jute_reader body);
 
+/* How long the answer to a request frame may be when it is executed behind what is in flight now,
+ * as far as one can tell. */
+int64_t read_expected_bytes(const struct server *s, struct bytes frame);
+
 #endif

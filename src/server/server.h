@@ -7,6 +7,7 @@
 #ifndef PAWL_SERVER_SERVER_H
 #define PAWL_SERVER_SERVER_H
 
+#include "server/attention.h"
 #include "server/auth.h"
 #include "server/connection.h"
 #include "server/digest_log.h"
@@ -26,6 +27,7 @@ struct server_options {
     int64_t min_session_timeout_ms;
     int64_t max_session_timeout_ms;
     int64_t server_id;
+    int64_t attention_ms; /* the host looks at all clients at least this often; 0: not promised */
     struct auth_options auth;
     struct limit_options limits;
     bool extended_types;
@@ -60,6 +62,13 @@ struct server_host {
     void (*facts)(struct server_host *h, struct server_facts *out);
 };
 
+/* How many nodes are below `of`, at `zxid`. */
+struct descendants {
+    znode_id of;
+    int64_t zxid;
+    int64_t n;
+};
+
 struct server {
     struct server_options options;
     struct server_host *host;
@@ -83,17 +92,21 @@ struct server {
     int64_t n_outstanding; /* writes in flight and reads parked behind them */
     int64_t large_bytes;
     struct list paused; /* connections whose input waits */
-    struct list syncs;  /* requests that wait for what is in flight, see pipeline.c; by zxid */
+    int64_t n_want_turn; /* of them those that wait for the next turn */
+    int64_t turn;        /* counts them */
 
     int64_t applied_zxid;
     int64_t proposed_zxid;
     int64_t now_us;
     int64_t wall_ms;
     int64_t started_us;
+    struct attention attention;
+    int64_t attended_us; /* what now_us is for deadlines of clients */
 
     struct reaper reaper;
 
-    struct strbuf payload;  /* scratch */
+    struct descendants descendants; /* the last ones counted; see read.c */
+    struct strbuf payload;          /* scratch */
     struct strbuf repaired; /* scratch: strings that were not UTF-8, made so */
     struct apply_result *results;
     size_t n_results;
@@ -108,14 +121,14 @@ void server_free(struct server *s);
 /* Every call below happens at this time. */
 void server_set_time(struct server *s, int64_t now_us, int64_t wall_ms);
 
+/* For deadlines of clients: attended time. */
 static inline int64_t server_now_ms(const struct server *s)
 {
-    return s->now_us / 1000;
+    return s->attended_us / 1000;
 }
 
 /* A client has connected; NULL when there are too many already. */
 struct connection *server_connect(struct server *s, const struct peer *peer);
-void server_receive(struct server *s, struct connection *c, struct bytes bytes);
 
 /* The I/O side has sent some of c->out. */
 void server_sent(struct server *s, struct connection *c);
@@ -126,11 +139,16 @@ void server_disconnect(struct server *s, struct connection *c);
 /* The proposal at the head of the queue is committed: applies and answers it. */
 void server_commit(struct server *s, struct proposal *p);
 
-/* Time passes: sessions expire, containers are reaped, the sessionless are shown out. */
-void server_tick(struct server *s);
+/* Time passes: sessions expire, containers are reaped, the sessionless are shown out. All that had
+ * arrived at `looked_us`, by the clock of server_set_time(), has been received. */
+void server_tick(struct server *s, int64_t looked_us);
 
-/* pipeline.c: goes on with connections whose input had to wait. */
+/* pipeline.c: goes on with connections whose input had to wait for commits. */
 void server_resume(struct server *s);
+
+/* pipeline.c: a turn begins: who has had its share of the last one goes on. As long as
+ * s->n_want_turn is not zero there is somebody who waits for the next. */
+void server_turn(struct server *s);
 
 /* The next connection to look at, or NULL; it is taken off the list. */
 struct connection *server_next_touched(struct server *s);

@@ -62,6 +62,7 @@ struct session *session_find(const struct session_table *t, int64_t id)
 
 void session_remove(struct session_table *t, struct session *s)
 {
+    ASSERT(s->newest == NULL); /* its closing is the last thing that it does */
     expiry_remove(&t->expiry, &s->expiry);
     map_remove(&t->sessions, &s->entry);
     free(s);
@@ -78,21 +79,16 @@ bool session_touch(struct session_table *t, struct session *s, int64_t now_ms)
 
 void session_set_closing(struct session_table *t, struct session *s)
 {
+    ASSERT(!s->closing);
     s->closing = true;
     expiry_remove(&t->expiry, &s->expiry);
 }
 
-struct session *session_pop_expired(struct session_table *t, int64_t now_ms)
+struct session *session_pop_due(struct session_table *t, int64_t now_ms)
 {
     struct expiry_item *item = expiry_pop_due(&t->expiry, now_ms);
-    struct session *s;
 
-    if (item == NULL) {
-        return NULL;
-    }
-    s = container_of(item, struct session, expiry);
-    s->closing = true;
-    return s;
+    return item == NULL ? NULL : container_of(item, struct session, expiry);
 }
 
 /* java.util.Random(id ^ 0xB3415C00).nextBytes: a checksum rather than a secret, but what every

@@ -16,6 +16,7 @@
 #include "wire/request.h"
 
 struct connection;
+struct proposal;
 
 struct session {
     struct map_entry entry;
@@ -24,6 +25,7 @@ struct session {
     int32_t timeout_ms;
     bool closing;                  /* from here on every request of it is dropped */
     int32_t n_pending_ephemerals;  /* created by transactions still in flight */
+    struct proposal *newest;       /* of its writes in flight; NULL: none */
     struct connection *connection; /* NULL: the client is away */
 };
 
@@ -49,8 +51,8 @@ void session_remove(struct session_table *t, struct session *s);
 /* Heard from it. False when it is closing. */
 bool session_touch(struct session_table *t, struct session *s, int64_t now_ms);
 
-/* Takes out of the queue one session that is due; it is CLOSING afterwards. */
-struct session *session_pop_expired(struct session_table *t, int64_t now_ms);
+/* Takes out of the queue one session that is due: to be closed, or touched after all. */
+struct session *session_pop_due(struct session_table *t, int64_t now_ms);
 void session_set_closing(struct session_table *t, struct session *s);
 
 /* 16 bytes that follow from the id alone, the same on every member of an ensemble. */

@@ -41,12 +41,12 @@ void watch_table_fini(struct watch_table *t)
     map_fini(&t->pairs);
 }
 
-static uint64_t hash_path(struct bytes path)
+static uint64_t hash_watched(struct bytes path)
 {
     return hash_bytes(path.data, path.len, PATH_SALT);
 }
 
-static struct bytes path_of(const struct watched *w)
+static struct bytes watched_path(const struct watched *w)
 {
     return bytes_of(w->path, w->len);
 }
@@ -75,7 +75,7 @@ static struct watch *find_watch(const struct watch_table *t, const struct connec
          e = map_next(e)) {
         struct watch *w = container_of(e, struct watch, entry);
 
-        if (w->connection == c && bytes_equal(path_of(w->watched), path)) {
+        if (w->connection == c && bytes_equal(watched_path(w->watched), path)) {
             return w;
         }
     }
@@ -96,9 +96,15 @@ static struct watched *need_watched(struct watch_table *t, struct bytes path, ui
     return w;
 }
 
+/* What it is counted as; a path that several watch counts for each of them. */
+static size_t watch_bytes(const struct watch *w)
+{
+    return sizeof(struct watch) + sizeof(struct watched) + w->watched->len;
+}
+
 void watch_add(struct watch_table *t, struct connection *c, struct bytes path, enum watch_kind kind)
 {
-    uint64_t hash = hash_path(path);
+    uint64_t hash = hash_watched(path);
     struct watch *w = find_watch(t, c, path, hash);
 
     if (w == NULL) {
@@ -106,6 +112,7 @@ void watch_add(struct watch_table *t, struct connection *c, struct bytes path, e
         w->connection = c;
         w->watched = need_watched(t, path, hash);
         w->kinds = 0;
+        c->watch_bytes += watch_bytes(w);
         list_push_back(&w->watched->watches, &w->at_path);
         list_push_back(&c->watches, &w->of_connection);
         map_insert(&t->pairs, &w->entry, hash_pair(hash, c));
@@ -129,6 +136,8 @@ static void clear_kinds(struct watch_table *t, struct watch *w, unsigned kinds)
     if (w->kinds != 0) {
         return;
     }
+    ASSERT(w->connection->watch_bytes >= watch_bytes(w));
+    w->connection->watch_bytes -= watch_bytes(w);
     list_remove(&w->at_path);
     list_remove(&w->of_connection);
     map_remove(&t->pairs, &w->entry);
@@ -141,14 +150,14 @@ static void clear_kinds(struct watch_table *t, struct watch *w, unsigned kinds)
 
 unsigned watch_kinds(const struct watch_table *t, const struct connection *c, struct bytes path)
 {
-    const struct watch *w = find_watch(t, c, path, hash_path(path));
+    const struct watch *w = find_watch(t, c, path, hash_watched(path));
 
     return w == NULL ? 0 : w->kinds;
 }
 
 bool watch_remove(struct watch_table *t, struct connection *c, struct bytes path, unsigned kinds)
 {
-    struct watch *w = find_watch(t, c, path, hash_path(path));
+    struct watch *w = find_watch(t, c, path, hash_watched(path));
 
     if (w == NULL || (w->kinds & kinds) == 0) {
         return false;
@@ -173,7 +182,7 @@ struct firing {
     size_t n_told;
 };
 
-static void tell(struct firing *f, struct connection *c)
+static void watch_tell(struct firing *f, struct connection *c)
 {
     if (c->last_event == f->table->serial) {
         return;
@@ -202,7 +211,7 @@ static unsigned kinds_for(enum event_type type)
     }
 }
 
-static void fire_at(struct firing *f, struct bytes path, uint64_t hash, unsigned kinds)
+static void watch_fire_at(struct firing *f, struct bytes path, uint64_t hash, unsigned kinds)
 {
     struct watched *watched = find_watched(f->table, path, hash);
     struct list *item, *next;
@@ -217,7 +226,7 @@ static void fire_at(struct firing *f, struct bytes path, uint64_t hash, unsigned
         next = item->next;
         last = next == &watched->watches;
         if ((w->kinds & kinds) != 0) {
-            tell(f, w->connection);
+            watch_tell(f, w->connection);
             /* The last one takes `watched` with it: nothing of it is looked at afterwards. */
             clear_kinds(f->table, w, kinds & (WATCH_DATA | WATCH_CHILD));
         }
@@ -235,7 +244,7 @@ static void fire_above(struct firing *f)
 
     path_walk_begin(&walk, f->path, PATH_SALT);
     while (path_walk_next(&walk, &above, &hash) && above.len < f->path.len) {
-        fire_at(f, above, hash, WATCH_RECURSIVE);
+        watch_fire_at(f, above, hash, WATCH_RECURSIVE);
     }
 }
 
@@ -248,7 +257,7 @@ size_t watch_fire(struct watch_table *t, enum event_type type, struct bytes path
         return 0;
     }
     t->serial++;
-    fire_at(&f, path, hash_path(path), kinds_for(type));
+    watch_fire_at(&f, path, hash_watched(path), kinds_for(type));
     if (t->n_recursive > 0 && type != EVENT_CHILDREN_CHANGED) {
         fire_above(&f);
     }
@@ -271,7 +280,7 @@ void watch_each(const struct watch_table *t, watch_row_fn fn, void *arg)
         list_for_each (item, &watched->watches) {
             const struct watch *w = container_of(item, struct watch, at_path);
 
-            fn(path_of(watched), w->connection, w->kinds, arg);
+            fn(watched_path(watched), w->connection, w->kinds, arg);
         }
     }
 }
@@ -283,6 +292,6 @@ void watch_each_of(const struct connection *c, watch_row_fn fn, void *arg)
     list_for_each (item, &c->watches) {
         const struct watch *w = container_of(item, struct watch, of_connection);
 
-        fn(path_of(w->watched), c, w->kinds, arg);
+        fn(watched_path(w->watched), c, w->kinds, arg);
     }
 }

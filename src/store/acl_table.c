@@ -25,6 +25,7 @@ struct acl_table {
     uint32_t capacity;
     uint32_t *free_ids; /* a stack; as large as by_id */
     uint32_t n_free;
+    uint64_t generation;
 };
 
 static const uint8_t open_list[] = "\0\0\0\1\0\0\0\x1f\0\0\0\5world\0\0\0\6anyone";
@@ -154,8 +155,14 @@ void acl_table_release(struct acl_table *t, uint32_t id)
         map_remove(&t->by_content, &a->entry);
         t->by_id[id] = NULL;
         t->free_ids[t->n_free++] = id;
+        t->generation++;
         free(a);
     }
+}
+
+uint64_t acl_table_generation(const struct acl_table *t)
+{
+    return t->generation;
 }
 
 bool acl_table_known(const struct acl_table *t, uint32_t id)

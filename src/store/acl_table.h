@@ -25,6 +25,9 @@ void acl_table_ref(struct acl_table *t, uint32_t id);
 /* One use less; at none the list is forgotten and its number free. */
 void acl_table_release(struct acl_table *t, uint32_t id);
 
+/* Changes whenever a number has become free: until then a number stands for the same list. */
+uint64_t acl_table_generation(const struct acl_table *t);
+
 /* The list, for acl_list_read(). Good until its last use is released. An id that is not there (a
  * fuzzy snapshot may name one) has an empty list, as if nobody had any permission: see acl_known.
  */

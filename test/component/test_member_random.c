@@ -7,6 +7,7 @@
  *   - nothing is shown that is not on disk;
  *   - a write is answered with its own transaction's zxid and outcome;
  *   - a read shows the state at exactly the zxid of its header;
+ *   - and everything that its session has written before, over whatever link;
  *   - an event comes before any reply that could show its change;
  *   - a node that was watched does not change unannounced;
  *   - whoever has something to be sent, or is paused or closed, is on the list of the touched;
@@ -43,6 +44,7 @@ struct asked {
     int32_t type;
     int path;
     bool watch;
+    int life;     /* of which session */
     int64_t zxid; /* of its transaction, once there is one */
     int err;
 };
@@ -58,8 +60,9 @@ struct client {
     struct connection *c; /* NULL: away */
     bool greeting;        /* the handshake is not answered yet */
     int64_t session_id;
+    int life;         /* counts the sessions of all */
     size_t looked_at; /* of c->out */
-    bool was_paused;
+    enum connection_input was_input;
     enum connection_state was_in;
     int64_t last_zxid;
     int32_t waiting[MAX_XID]; /* xids, in order */
@@ -74,6 +77,7 @@ struct world {
     struct connection *old[N_OLD]; /* left behind by a client that came back */
     struct asked asked[MAX_XID];
     int32_t next_xid;
+    int n_lives;
     struct moment history[MAX_ZXID][N_PATHS];
     struct member_options options;
     char *snapshot; /* the state when the snapshot was begun; NULL: none is being taken */
@@ -138,6 +142,19 @@ static void check_read(struct world *w, struct client *k, const struct asked *a,
     }
 }
 
+/* Of the last write that the session asked for before `xid`; 0: none. */
+static int64_t zxid_before(const struct world *w, int32_t xid)
+{
+    int life = w->asked[xid].life;
+
+    while (--xid > 0) {
+        if (w->asked[xid].life == life && w->asked[xid].zxid != 0) {
+            return w->asked[xid].zxid;
+        }
+    }
+    return 0;
+}
+
 static void check_reply(struct world *w, struct client *k, const struct reply_header *h,
                         struct jute_reader r)
 {
@@ -150,6 +167,7 @@ static void check_reply(struct world *w, struct client *k, const struct reply_he
     assert_int_equal(h->xid, a->type == OP_PING ? XID_PING : xid);
     assert_true(h->zxid <= w->f.durable_zxid);
     assert_true(h->zxid >= k->last_zxid);
+    assert_true(h->zxid >= zxid_before(w, xid));
     k->last_zxid = h->zxid;
     if (h->err == PAWL_ERR_THROTTLED_OP) {
         assert_int_equal(a->zxid, 0);
@@ -186,16 +204,21 @@ static void check_greeting(struct client *k, struct jute_reader r)
     k->session_id = response.session_id;
 }
 
+static bool is_open(enum connection_input input)
+{
+    return input == INPUT_OPEN;
+}
+
 static void look_at(struct world *w, struct client *k, bool touched)
 {
     struct connection *c = k->c;
     struct jute_reader r = jute_reader_of(strbuf_bytes(&c->out));
 
     jute_take(&r, k->looked_at);
-    if (jute_left(&r) > 0 || c->paused != k->was_paused || c->state != k->was_in) {
+    if (jute_left(&r) > 0 || is_open(c->input) != is_open(k->was_input) || c->state != k->was_in) {
         assert_true(touched || c->state == CONNECTION_JOINING);
     }
-    k->was_paused = c->paused;
+    k->was_input = c->input;
     k->was_in = c->state;
     while (jute_left(&r) > 0) {
         struct jute_reader frame = jute_reader_of(jute_read_buffer(&r));
@@ -275,7 +298,8 @@ static void add_request(struct world *w, struct client *k, struct strbuf *out)
     struct request q;
 
     assert_true(xid < MAX_XID);
-    *a = (struct asked){.type = types[pick(w, 8)], .path = (int)pick(w, N_PATHS)};
+    *a = (struct asked){
+        .type = types[pick(w, 8)], .path = (int)pick(w, N_PATHS), .life = k->life};
     a->type = pick(w, 60) == 0 ? OP_CLOSE_SESSION : a->type;
     q = fixture_path_request(a->type, paths[a->path]);
     a->watch = q.watch = pick(w, 2) == 0;
@@ -317,7 +341,7 @@ static void add_multi(struct world *w, struct client *k, struct strbuf *out)
     }
     multi_header_write(&ops, &(struct multi_header){-1, true, -1});
     q.multi = strbuf_bytes(&ops);
-    w->asked[xid] = (struct asked){.type = OP_MULTI};
+    w->asked[xid] = (struct asked){.type = OP_MULTI, .life = k->life};
     k->waiting[k->n_waiting++] = xid;
     fixture_frame(out, xid, &q);
     strbuf_fini(&ops);
@@ -336,12 +360,14 @@ static void come(struct world *w, struct client *k)
 
     if (k->session_id != 0) {
         session_password(k->session_id, password);
+    } else {
+        k->life = ++w->n_lives;
     }
     forget_link(k);
     k->c = member_fixture_connect(&w->f);
     k->greeting = true;
     k->looked_at = 0;
-    k->was_paused = false;
+    k->was_input = INPUT_OPEN;
     k->was_in = CONNECTION_FRESH;
     strbuf_init(&b, STRBUF_NO_LIMIT);
     fixture_connect_frame(&b, &r);
@@ -469,6 +495,9 @@ static void restart(struct world *w)
     }
     memset(w->old, 0, sizeof(w->old));
     member_fixture_durable(&w->f, w->f.appended_zxid);
+    for (int i = 1; i <= w->next_xid; i++) { /* what that has let in is lost */
+        w->asked[i].zxid = w->asked[i].zxid > w->f.durable_zxid ? 0 : w->asked[i].zxid;
+    }
     before = member_fixture_state(member_server(w->f.member)->tree);
     member_fixture_restart(&w->f, &w->options);
     after = member_fixture_state(member_server(w->f.member)->tree);
@@ -480,6 +509,12 @@ static void restart(struct world *w)
 static void owner_has_session(int64_t session_id, void *arg)
 {
     assert_true(tree_session_get(arg, session_id, NULL));
+}
+
+static void take_turn(struct world *w)
+{
+    member_fixture_step(&w->f, &(struct member_input){.kind = MEMBER_TURN});
+    look_at_all(w);
 }
 
 static void surroundings(struct world *w)
@@ -495,6 +530,9 @@ static void surroundings(struct world *w)
         member_fixture_tick(&w->f, (int64_t)pick(w, pick(w, 10) == 0 ? 5000 : 300));
     }
     look_at_all(w);
+    if (pick(w, 2) == 0) {
+        take_turn(w);
+    }
     drop_old(w, false);
     tree_each_ephemeral_owner(tree, owner_has_session, tree);
     if (pick(w, 20) == 0) {
@@ -514,6 +552,8 @@ static struct member_options options_for(struct world *w)
     o.seed = pick(w, 1000);
     o.server.limits.outstanding_limit = pick(w, 2) == 0 ? 6 : 1000;
     o.server.limits.output_pause_bytes = pick(w, 2) == 0 ? 400 : 1 << 20;
+    o.server.limits.turn_units = pick(w, 2) == 0 ? 300 : 0;
+    o.server.limits.in_flight_bytes = pick(w, 2) == 0 ? 500 : 0;
     o.server.limits.throttled_op_ms = pick(w, 4) == 0 ? 20 : 0;
     o.server.limits.throttle_requests = pick(w, 4) == 0 ? 4 : 0;
     o.server.close_session_txn = pick(w, 8) != 0;
@@ -530,6 +570,7 @@ static void settle(struct world *w)
          round++) {
         member_fixture_durable(&w->f, w->f.appended_zxid);
         look_at_all(w);
+        take_turn(w);
         for (int i = 0; i < N_CLIENTS; i++) {
             struct client *k = &w->clients[i];
 

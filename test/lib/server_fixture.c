@@ -3,6 +3,7 @@
 
 #include "lib/test.h"
 #include "pawl/error.h"
+#include "server/pipeline.h"
 
 /* ---- the host ---- */
 
@@ -124,7 +125,7 @@ static void step_to(struct server_fixture *f, int64_t ms)
     f->now_us += ms * 1000;
     f->wall_ms += ms;
     server_set_time(f->server, f->now_us, f->wall_ms);
-    server_tick(f->server);
+    server_tick(f->server, f->now_us);
     settle(f);
 }
 
@@ -134,6 +135,12 @@ void fixture_advance(struct server_fixture *f, int64_t ms)
         step_to(f, 500);
     }
     step_to(f, ms);
+}
+
+void fixture_turn(struct server_fixture *f)
+{
+    server_turn(f->server);
+    settle(f);
 }
 
 /* ---- links ---- */
@@ -147,7 +154,7 @@ struct connection *fixture_connect(struct server_fixture *f)
 
 void fixture_send(struct server_fixture *f, struct connection *c, struct bytes bytes)
 {
-    server_receive(f->server, c, bytes);
+    pipeline_receive(f->server, c, bytes);
     settle(f);
 }
 
@@ -172,8 +179,8 @@ void fixture_connect_frame(struct strbuf *out, const struct connect_request *r)
     jute_patch_int(out, start, (int32_t)(out->len - start) - 4);
 }
 
-struct connection *fixture_resume(struct server_fixture *f, int64_t session_id, int32_t timeout_ms,
-                                  struct connect_response *out)
+struct connection *fixture_ask_to_resume(struct server_fixture *f, int64_t session_id,
+                                         int32_t timeout_ms)
 {
     uint8_t password[PASSWORD_BYTES] = {0};
     struct connect_request r = {.timeout_ms = timeout_ms,
@@ -182,14 +189,21 @@ struct connection *fixture_resume(struct server_fixture *f, int64_t session_id, 
                                 .has_read_only = true};
     struct connection *c = fixture_connect(f);
     struct strbuf frame;
-    struct bytes answer;
 
     session_password(session_id, password);
     strbuf_init(&frame, STRBUF_NO_LIMIT);
     fixture_connect_frame(&frame, &r);
     fixture_send(f, c, strbuf_bytes(&frame));
     strbuf_fini(&frame);
-    answer = fixture_take(f, c);
+    return c;
+}
+
+struct connection *fixture_resume(struct server_fixture *f, int64_t session_id, int32_t timeout_ms,
+                                  struct connect_response *out)
+{
+    struct connection *c = fixture_ask_to_resume(f, session_id, timeout_ms);
+    struct bytes answer = fixture_take(f, c);
+
     assert_true(answer.len > 4);
     assert_true(connect_response_read(bytes_of(answer.data + 4, answer.len - 4), out));
     return c;

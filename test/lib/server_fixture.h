@@ -78,9 +78,16 @@ extern const struct acl_list fixture_open_acl;
  * call that takes something. */
 const char *fixture_trace(struct server_fixture *f, struct connection *c);
 
+/* A turn of the host's loop: who has had its share of the last one goes on. */
+void fixture_turn(struct server_fixture *f);
+
 /* A link that asks for the session of another; what it was answered. */
 struct connection *fixture_resume(struct server_fixture *f, int64_t session_id, int32_t timeout_ms,
                                   struct connect_response *out);
+
+/* The same, without a look at the answer. */
+struct connection *fixture_ask_to_resume(struct server_fixture *f, int64_t session_id,
+                                         int32_t timeout_ms);
 
 /* The answer to a four-letter word on a link of its own, which must be closed by it. Good until the
  * next call that takes something. */

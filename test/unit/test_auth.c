@@ -166,7 +166,7 @@ static void networks_are_addresses_with_as_many_bits_as_there_are(void **state)
 
 /* ---- who may ---- */
 
-static bool may(const struct connection *c, const struct auth_options *o, int32_t perms,
+static bool may(struct connection *c, const struct auth_options *o, int32_t perms,
                 const struct entry *entries, size_t n)
 {
     struct acl_table *t = acl_table_new();

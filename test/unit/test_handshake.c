@@ -189,10 +189,10 @@ static void requests_sent_behind_the_handshake_wait_for_the_session(void **state
     fixture_frame(&bytes, 1, &get);
     fixture_send(&f, c, strbuf_bytes(&bytes));
     strbuf_fini(&bytes);
-    assert_true(c->paused);
+    assert_true(c->input != INPUT_OPEN);
     assert_int_equal(c->out.len, 0);
     fixture_commit_all(&f);
-    assert_false(c->paused);
+    assert_int_equal(c->input, INPUT_OPEN);
     assert_int_equal(c->out.len, 41 + 4 + 16 + 4 + 68);
     fixture_fini(&f);
 }
@@ -370,7 +370,6 @@ static void a_handshake_that_resumes_may_come_in_pieces(void **state)
 static void a_session_resumed_while_it_is_being_created_belongs_to_the_newcomer(void **state)
 {
     struct connect_request r = new_session(4000);
-    struct connect_response response;
     struct server_fixture f;
     struct connection *c, *newcomer;
 
@@ -379,11 +378,11 @@ static void a_session_resumed_while_it_is_being_created_belongs_to_the_newcomer(
     f.hold = true;
     c = fixture_connect(&f);
     say(&f, c, &r);
-    newcomer = fixture_resume(&f, c->session_id, 4000, &response);
+    newcomer = fixture_ask_to_resume(&f, c->session_id, 4000);
+    assert_int_equal(fixture_take(&f, newcomer).len, 0); /* it is not on disk yet */
     fixture_commit_all(&f);
-    assert_int_equal(response.timeout_ms, 4000);
+    assert_int_equal(response_of(fixture_take(&f, newcomer)).timeout_ms, 4000);
     assert_int_equal(c->state, CONNECTION_CLOSING);
-    assert_int_equal(fixture_take(&f, c).len, 0);
     assert_ptr_equal(newcomer->session->connection, newcomer);
     f.hold = false;
     fixture_advance(&f, 7000); /* it expires: nobody may hold on to it */
@@ -392,12 +391,12 @@ static void a_session_resumed_while_it_is_being_created_belongs_to_the_newcomer(
     fixture_fini(&f);
 }
 
+/* And who is told so finds none of its nodes any more. */
 static void a_closing_session_cannot_be_resumed(void **state)
 {
     struct request close = {.type = OP_CLOSE_SESSION};
-    struct connect_response response;
     struct server_fixture f;
-    struct connection *c;
+    struct connection *c, *late, *gone;
     struct strbuf frame;
 
     (void)state;
@@ -408,9 +407,14 @@ static void a_closing_session_cannot_be_resumed(void **state)
     fixture_frame(&frame, 1, &close);
     fixture_send(&f, c, strbuf_bytes(&frame));
     strbuf_fini(&frame);
-    fixture_resume(&f, c->session_id, 10000, &response);
-    assert_int_equal(response.timeout_ms, 0);
+    late = fixture_ask_to_resume(&f, c->session_id, 10000);
+    gone = fixture_ask_to_resume(&f, c->session_id, 10000);
+    assert_int_equal(late->state, CONNECTION_JOINING);
+    assert_int_equal(fixture_take(&f, late).len, 0);
+    server_disconnect(f.server, gone);
     fixture_commit_all(&f);
+    assert_int_equal(response_of(fixture_take(&f, late)).timeout_ms, 0);
+    assert_int_equal(late->state, CONNECTION_CLOSING);
     assert_string_equal(fixture_trace(&f, c), "1 OK @2\n");
     fixture_fini(&f);
 }

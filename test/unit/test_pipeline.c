@@ -280,6 +280,164 @@ static void auth_is_answered_at_once_even_behind_a_write(void **state)
     fixture_fini(&f);
 }
 
+/* ---- the session's order ---- */
+
+/* Recipes look for their node exactly so: create, lose the link, come back, list. */
+static void a_resumed_session_sees_what_it_has_in_flight(void **state)
+{
+    struct connect_response response;
+    struct server_fixture f;
+    struct connection *c;
+    struct burst b;
+    int64_t id;
+
+    (void)state;
+    fixture_init(&f, NULL);
+    c = fixture_client(&f, 10000);
+    id = c->session_id;
+    f.hold = true;
+    burst_init(&b);
+    burst_add(&b, fixture_create_request("/a", "", 0));
+    burst_send(&b, &f, c);
+    server_disconnect(f.server, c);
+    c = fixture_resume(&f, id, 10000, &response);
+    assert_int_equal(response.session_id, id);
+    burst_init(&b);
+    b.xid = 1;
+    burst_get(&b, "/a");
+    burst_add(&b, (struct request){.type = OP_PING});
+    burst_send(&b, &f, c);
+    assert_string_equal(fixture_trace(&f, c), "");
+    fixture_commit_all(&f);
+    assert_string_equal(fixture_trace(&f, c), "2 OK @2\n-2 OK @2\n");
+    assert_idle(f.server);
+    fixture_fini(&f);
+}
+
+static void so_does_one_that_is_resumed_again_and_again(void **state)
+{
+    struct connect_response response;
+    struct connection *c, *links[3];
+    struct server_fixture f;
+    struct burst b;
+
+    (void)state;
+    fixture_init(&f, NULL);
+    links[0] = fixture_client(&f, 10000);
+    f.hold = true;
+    for (int i = 0; i < 3; i++) { /* each writes, and one of them waits for a read, too */
+        burst_init(&b);
+        burst_add(&b, fixture_create_request(i == 0 ? "/0" : i == 1 ? "/1" : "/2", "", 0));
+        burst_get(&b, "/0");
+        burst_send(&b, &f, links[i]);
+        c = fixture_resume(&f, links[i]->session_id, 10000, &response);
+        assert_int_equal(links[i]->state, CONNECTION_CLOSING);
+        if (i < 2) {
+            links[i + 1] = c;
+        }
+    }
+    burst_init(&b);
+    burst_get(&b, "/2");
+    burst_send(&b, &f, c);
+    server_commit(f.server, container_of(f.server->in_flight.next, struct proposal, link));
+    server_commit(f.server, container_of(f.server->in_flight.next, struct proposal, link));
+    assert_string_equal(fixture_trace(&f, c), "");
+    fixture_commit_all(&f);
+    assert_string_equal(fixture_trace(&f, c), "1 OK @4\n");
+    for (int i = 0; i < 3; i++) {
+        server_disconnect(f.server, links[i]);
+    }
+    assert_idle(f.server);
+    fixture_fini(&f);
+}
+
+static void a_resumed_session_waits_for_its_own_writes_only(void **state)
+{
+    struct connect_response response;
+    struct connection *c, *other;
+    struct server_fixture f;
+    struct burst b;
+    int64_t id;
+
+    (void)state;
+    fixture_init(&f, NULL);
+    c = fixture_client(&f, 10000);
+    other = fixture_client(&f, 10000);
+    id = c->session_id;
+    f.hold = true;
+    burst_init(&b);
+    burst_set(&b, "/");
+    burst_send(&b, &f, other);
+    server_disconnect(f.server, c);
+    c = fixture_resume(&f, id, 10000, &response);
+    burst_init(&b);
+    burst_get(&b, "/");
+    burst_send(&b, &f, c);
+    assert_string_equal(fixture_trace(&f, c), "1 OK @2\n");
+    fixture_fini(&f);
+}
+
+/* A watch set again on the new link compares with what the client has seen: its own write counts. */
+static void watches_are_set_again_behind_what_is_in_flight(void **state)
+{
+    static const uint8_t path[] = "\0\0\0\2/a";
+    struct request again = {.type = OP_SET_WATCHES, .relative_zxid = 2, .n_watch_lists = 3};
+    struct connect_response response;
+    struct server_fixture f;
+    struct connection *c;
+    struct burst b;
+    int64_t id;
+
+    (void)state;
+    fixture_init(&f, NULL);
+    c = fixture_client(&f, 10000);
+    id = c->session_id;
+    fixture_create(&f, c, "/a", "", 0);
+    f.hold = true;
+    burst_init(&b);
+    burst_set(&b, "/a");
+    burst_send(&b, &f, c);
+    c = fixture_resume(&f, id, 10000, &response);
+    again.watches[0].count = 1;
+    again.watches[0].elements = bytes_of(path, sizeof(path) - 1);
+    burst_init(&b);
+    burst_add(&b, again);
+    burst_send(&b, &f, c);
+    assert_string_equal(fixture_trace(&f, c), "");
+    fixture_commit_all(&f);
+    assert_string_equal(fixture_trace(&f, c), "changed /a @-1\n1 OK @3\n");
+    fixture_fini(&f);
+}
+
+static void a_request_is_checked_with_the_credentials_that_it_came_with(void **state)
+{
+    struct request auth = {
+        .type = OP_AUTH, .scheme = bytes_str("digest"), .data = bytes_str("bob:pw")};
+    static const uint8_t mine[] = "\0\0\0\1\0\0\0\x1f\0\0\0\4auth\0\0\0\0";
+    struct request create = fixture_create_request("/a", "", 0);
+    struct server_fixture f;
+    struct connection *owner, *c;
+    struct burst b;
+
+    (void)state;
+    fixture_init(&f, NULL);
+    owner = fixture_client(&f, 10000);
+    fixture_request(&f, owner, &auth, NULL);
+    create.acl = (struct acl_list){1, bytes_of(mine + 4, sizeof(mine) - 5)};
+    assert_int_equal(fixture_request(&f, owner, &create, NULL).err, PAWL_OK);
+    c = fixture_client(&f, 10000);
+    f.hold = true;
+    burst_init(&b);
+    burst_set(&b, "/");
+    burst_get(&b, "/a");
+    burst_add(&b, auth);
+    burst_get(&b, "/a");
+    burst_send(&b, &f, c);
+    fixture_commit_all(&f);
+    assert_string_equal(fixture_trace(&f, c), "3 OK @0\n1 OK @4\n2 NO_AUTH @4\n4 OK @4\n");
+    fixture_fini(&f);
+}
+
 /* ---- frames ---- */
 
 static void frames_may_come_byte_by_byte(void **state)
@@ -478,12 +636,12 @@ static void above_the_outstanding_limit_a_connection_is_not_read(void **state)
         burst_set(&b, "/");
     }
     burst_send(&b, &f, c);
-    assert_true(c->paused);
+    assert_true(c->input != INPUT_OPEN);
     assert_int_equal(f.server->n_outstanding, 4);
     fixture_commit_all(&f);
     f.hold = false;
     fixture_ping(&f, c);
-    assert_false(c->paused);
+    assert_int_equal(c->input, INPUT_OPEN);
     assert_int_equal(f.server->applied_zxid, 11);
     assert_idle(f.server);
     fixture_fini(&f);
@@ -516,11 +674,11 @@ static void a_connection_goes_on_once_its_own_writes_are_done(void **state)
     b.xid = 1;
     burst_get(&b, "/");
     burst_send(&b, &f, c);
-    assert_true(c->paused);
+    assert_true(c->input != INPUT_OPEN);
     server_commit(f.server, container_of(f.server->in_flight.next, struct proposal, link));
     server_resume(f.server);
     assert_true(f.server->n_outstanding > 2);
-    assert_false(c->paused);
+    assert_int_equal(c->input, INPUT_OPEN);
     assert_string_equal(fixture_trace(&f, c), "1 OK @10\n2 OK @10\n");
     fixture_fini(&f);
 }
@@ -542,7 +700,7 @@ static void a_request_that_waited_too_long_is_refused_in_its_place(void **state)
         burst_set(&b, "/");
     }
     burst_send(&b, &f, c);
-    assert_true(c->paused);
+    assert_true(c->input != INPUT_OPEN);
     fixture_advance(&f, 1000);
     server_commit(f.server, container_of(f.server->in_flight.next, struct proposal, link));
     server_resume(f.server);
@@ -571,12 +729,12 @@ static void who_does_not_read_its_answers_is_not_asked_for_more(void **state)
         burst_get(&b, "/");
     }
     burst_send(&b, &f, c);
-    assert_true(c->paused);
+    assert_true(c->input != INPUT_OPEN);
     assert_true(c->out.len < 1000);
-    for (int i = 0; i < 20 && c->paused; i++) {
+    for (int i = 0; i < 20 && c->input != INPUT_OPEN; i++) {
         fixture_take(&f, c);
     }
-    assert_false(c->paused);
+    assert_int_equal(c->input, INPUT_OPEN);
     assert_idle(f.server);
     fixture_fini(&f);
 }
@@ -603,16 +761,317 @@ static void what_waits_behind_a_write_is_limited(void **state)
     jute_write_int(&frame, 2);
     jute_write_int(&frame, OP_PING);
     strbuf_append(&frame, filler, 100000);
-    for (int i = 0; i < 50 && !c->paused; i++) {
+    for (int i = 0; i < 50 && c->input == INPUT_OPEN; i++) {
         fixture_send(&f, c, strbuf_bytes(&frame));
     }
-    assert_true(c->paused);
+    assert_true(c->input != INPUT_OPEN);
     assert_true(c->parked.len < 500000);
     f.hold = false;
     fixture_commit_all(&f);
     assert_idle(f.server);
     strbuf_fini(&frame);
     free(filler);
+    fixture_fini(&f);
+}
+
+/* A node of `len` bytes, so that reading it is much. */
+static void make_large(struct server_fixture *f, struct connection *c, const char *path, size_t len)
+{
+    char *data = must_zalloc(len + 1);
+
+    memset(data, 'x', len);
+    assert_int_equal(fixture_create(f, c, path, data, 0), PAWL_OK);
+    free(data);
+}
+
+static void parked_reads_stop_at_the_output_limit_and_go_on_when_the_client_has_read(void **state)
+{
+    struct server_options o = fixture_options();
+    struct server_fixture f;
+    struct connection *c;
+    struct burst b;
+    int n = 0;
+
+    (void)state;
+    o.limits.output_pause_bytes = 100000;
+    fixture_init(&f, &o);
+    c = fixture_client(&f, 10000);
+    make_large(&f, c, "/a", 50000);
+    f.hold = true;
+    burst_init(&b);
+    burst_set(&b, "/");
+    for (int i = 0; i < 400; i++) {
+        burst_get(&b, "/a");
+    }
+    burst_send(&b, &f, c);
+    fixture_commit_all(&f);
+    assert_true(c->out.len < 200000);
+    while (c->out.len > 0) {
+        struct jute_reader r = jute_reader_of(fixture_take(&f, c));
+
+        for (; jute_left(&r) > 0; n++) {
+            struct jute_reader frame = jute_reader_of(jute_read_buffer(&r));
+
+            assert_int_equal(reply_header_read(&frame).xid, n + 1);
+        }
+        assert_true(c->out.len < 200000);
+    }
+    assert_int_equal(n, 401);
+    assert_idle(f.server);
+    fixture_fini(&f);
+}
+
+/* Neither may a read show a write that was asked for after it, nor may its answer be late. */
+static void a_write_does_not_overtake_reads_whose_answers_are_long(void **state)
+{
+    struct server_options o = fixture_options();
+    struct server_fixture f;
+    struct connection *c;
+    struct burst b;
+
+    (void)state;
+    o.limits.output_pause_bytes = 100000;
+    fixture_init(&f, &o);
+    c = fixture_client(&f, 10000);
+    make_large(&f, c, "/a", 70000);
+    f.hold = true;
+    burst_init(&b);
+    burst_set(&b, "/");
+    burst_get(&b, "/a");
+    burst_get(&b, "/a");
+    burst_get(&b, "/a");
+    burst_set(&b, "/a");
+    burst_get(&b, "/a");
+    burst_send(&b, &f, c);
+    assert_int_equal(f.server->proposed_zxid, 3); /* the second write is not taken yet */
+    fixture_commit_all(&f);
+    assert_string_equal(fixture_trace(&f, c), "1 OK @3\n2 OK @3\n3 OK @3\n");
+    assert_string_equal(fixture_trace(&f, c), "4 OK @3\n");
+    fixture_commit_all(&f);
+    assert_string_equal(fixture_trace(&f, c), "5 OK @4\n6 OK @4\n");
+    assert_idle(f.server);
+    fixture_fini(&f);
+}
+
+/* The node grows while they wait: then they are answered all the same, before the write. */
+static void reads_are_answered_before_a_later_write_of_their_session_is_applied(void **state)
+{
+    struct server_options o = fixture_options();
+    struct connection *c, *other;
+    struct server_fixture f;
+    struct strbuf frame;
+    struct burst b;
+
+    (void)state;
+    o.limits.output_pause_bytes = 10000;
+    fixture_init(&f, &o);
+    c = fixture_client(&f, 10000);
+    other = fixture_client(&f, 10000);
+    fixture_create(&f, c, "/a", "", 0);
+    f.hold = true;
+    burst_init(&b);
+    burst_set(&b, "/");
+    burst_get(&b, "/a");
+    burst_get(&b, "/a");
+    burst_get(&b, "/a");
+    burst_send(&b, &f, c);
+    strbuf_init(&frame, STRBUF_NO_LIMIT);
+    {
+        struct request grow = fixture_set_request("/a", "", -1);
+        uint8_t *data = must_zalloc(8000);
+
+        grow.data = bytes_of(data, 8000);
+        fixture_frame(&frame, 1, &grow);
+        fixture_send(&f, other, strbuf_bytes(&frame));
+        free(data);
+    }
+    strbuf_fini(&frame);
+    burst_init(&b);
+    b.xid = 4;
+    burst_set(&b, "/a");
+    burst_send(&b, &f, c);
+    fixture_commit_all(&f);
+    assert_string_equal(fixture_trace(&f, c), "1 OK @4\n2 OK @4\n3 OK @4\n4 OK @4\n5 OK @6\n");
+    assert_idle(f.server);
+    fixture_fini(&f);
+}
+
+static void what_one_client_has_in_flight_is_limited(void **state)
+{
+    struct server_options o = fixture_options();
+    struct server_fixture f;
+    struct connection *c;
+    struct burst b;
+
+    (void)state;
+    o.limits.in_flight_bytes = 1000;
+    fixture_init(&f, &o);
+    c = fixture_client(&f, 10000);
+    f.hold = true;
+    burst_init(&b);
+    for (int i = 0; i < 100; i++) {
+        burst_set(&b, "/");
+    }
+    burst_send(&b, &f, c);
+    assert_int_equal(c->input, INPUT_COMMITS);
+    assert_true(c->in_flight_bytes < 1200);
+    while (c->input != INPUT_OPEN) {
+        fixture_commit_all(&f);
+        assert_true(c->in_flight_bytes < 1200);
+    }
+    fixture_commit_all(&f);
+    assert_int_equal(f.server->applied_zxid, 101);
+    assert_int_equal(c->in_flight_bytes, 0);
+    assert_idle(f.server);
+    fixture_fini(&f);
+}
+
+static void what_one_client_has_in_watches_is_limited(void **state)
+{
+    struct server_options o = fixture_options();
+    struct connection *c, *other;
+    struct server_fixture f;
+    char path[32];
+    int n = 0;
+
+    (void)state;
+    o.limits.watch_bytes = 10000;
+    fixture_init(&f, &o);
+    c = fixture_client(&f, 10000);
+    other = fixture_client(&f, 10000);
+    fixture_get(&f, other, "/", true);
+    for (; c->state == CONNECTION_SERVING; n++) {
+        snprintf(path, sizeof(path), "/missing%d", n);
+        assert_int_equal(fixture_exists(&f, c, path, true), PAWL_ERR_NO_NODE);
+        assert_true(n < 200);
+    }
+    assert_true(n > 50);
+    server_disconnect(f.server, c);
+    assert_int_equal(watch_count(&f.server->watches), 1);
+    assert_true(other->watch_bytes > 0);
+    fixture_fini(&f);
+}
+
+/* ---- shares ---- */
+
+static size_t n_replies(struct server_fixture *f, struct connection *c)
+{
+    struct jute_reader r = jute_reader_of(fixture_take(f, c));
+    size_t n = 0;
+
+    for (; jute_left(&r) > 0; n++) {
+        jute_read_buffer(&r);
+    }
+    return n;
+}
+
+/* One packet of a greedy client; a polite one is served after each turn of it. */
+static void expect_shares(struct server_fixture *f, struct burst *b, size_t n_asked, size_t share)
+{
+    struct connection *greedy = fixture_client(f, 10000), *polite = fixture_client(f, 10000);
+    size_t n, total = 0;
+
+    burst_send(b, f, greedy);
+    for (;; fixture_turn(f)) {
+        fixture_commit_all(f);
+        n = n_replies(f, greedy);
+        total += n;
+        assert_true(n <= share);
+        assert_int_equal(fixture_ping(f, polite), PAWL_OK);
+        if (greedy->input == INPUT_OPEN) {
+            break;
+        }
+        assert_true(n > 0);
+    }
+    assert_int_equal(total, n_asked);
+    assert_true(n_asked > 4 * share);
+    assert_idle(f->server);
+    server_disconnect(f->server, greedy);
+    server_disconnect(f->server, polite);
+}
+
+static void a_greedy_client_gets_its_share_of_a_turn_and_no_more(void **state)
+{
+    struct server_options o = fixture_options();
+    struct server_fixture f;
+    struct burst b;
+
+    (void)state;
+    o.limits.turn_units = 10000;
+    fixture_init(&f, &o);
+    burst_init(&b);
+    for (int i = 0; i < 1000; i++) {
+        burst_get(&b, "/");
+    }
+    expect_shares(&f, &b, 1000, 10000 / 64);
+    burst_init(&b);
+    burst_set(&b, "/"); /* the same behind a write */
+    for (int i = 0; i < 999; i++) {
+        burst_get(&b, "/");
+    }
+    expect_shares(&f, &b, 1000, 10000 / 64);
+    fixture_fini(&f);
+}
+
+/* A request counts for what it costs, not for its length. */
+static void a_costly_request_counts_for_what_it_costs(void **state)
+{
+    struct server_options o = fixture_options();
+    struct server_fixture f;
+    struct connection *c;
+    char path[32];
+    struct burst b;
+
+    (void)state;
+    o.limits.turn_units = 20000;
+    fixture_init(&f, &o);
+    c = fixture_client(&f, 10000);
+    for (int i = 0; i < 100; i++) {
+        snprintf(path, sizeof(path), i < 2 ? "/%d" : "/%d/%d", i & 1, i);
+        assert_int_equal(fixture_create(&f, c, path, "", 0), PAWL_OK);
+    }
+    server_disconnect(f.server, c);
+    burst_init(&b);
+    for (int i = 0; i < 600; i++) { /* in turns, so that the last count is of no use */
+        burst_add(&b, fixture_path_request(OP_GET_ALL_CHILDREN_NUMBER, i & 1 ? "/1" : "/0"));
+    }
+    expect_shares(&f, &b, 600, 20000 / (49 * 4));
+    fixture_fini(&f);
+}
+
+static void a_long_acl_is_gone_through_once_for_all_requests_of_a_client(void **state)
+{
+    struct request create = fixture_create_request("/a", "", 0);
+    struct server_fixture f;
+    struct connection *c;
+    struct strbuf acl;
+    struct burst b;
+    int64_t before;
+
+    (void)state;
+    fixture_init(&f, NULL);
+    strbuf_init(&acl, STRBUF_NO_LIMIT);
+    jute_write_int(&acl, 10000);
+    for (int i = 0; i < 10000; i++) {
+        char ip[32];
+
+        snprintf(ip, sizeof(ip), "10.0.%d.%d", i / 256, i % 256);
+        acl_entry_write(&acl, &(struct acl_entry){31, bytes_str("ip"), bytes_str(ip)});
+    }
+    create.acl = (struct acl_list){10000, bytes_of(acl.data + 4, acl.len - 4)};
+    c = fixture_client(&f, 10000);
+    assert_int_equal(fixture_request(&f, c, &create, NULL).err, PAWL_OK);
+    fixture_turn(&f);
+    before = c->spent;
+    burst_init(&b);
+    for (int i = 0; i < 100; i++) {
+        burst_get(&b, "/a");
+    }
+    burst_send(&b, &f, c);
+    assert_true(c->spent >= 2 * (int64_t)acl.len);
+    assert_true(c->spent < 3 * (int64_t)acl.len + before);
+    assert_string_equal(strrchr(fixture_trace(&f, c), 'N'), "NO_AUTH @2\n");
+    strbuf_fini(&acl);
     fixture_fini(&f);
 }
 
@@ -756,6 +1215,19 @@ int main(void)
         cmocka_unit_test(ping_and_sync_keep_their_place),
         cmocka_unit_test(auth_is_answered_at_once_even_behind_a_write),
         cmocka_unit_test(frames_may_come_byte_by_byte),
+        cmocka_unit_test(a_resumed_session_sees_what_it_has_in_flight),
+        cmocka_unit_test(so_does_one_that_is_resumed_again_and_again),
+        cmocka_unit_test(a_resumed_session_waits_for_its_own_writes_only),
+        cmocka_unit_test(watches_are_set_again_behind_what_is_in_flight),
+        cmocka_unit_test(a_request_is_checked_with_the_credentials_that_it_came_with),
+        cmocka_unit_test(parked_reads_stop_at_the_output_limit_and_go_on_when_the_client_has_read),
+        cmocka_unit_test(a_write_does_not_overtake_reads_whose_answers_are_long),
+        cmocka_unit_test(reads_are_answered_before_a_later_write_of_their_session_is_applied),
+        cmocka_unit_test(what_one_client_has_in_flight_is_limited),
+        cmocka_unit_test(what_one_client_has_in_watches_is_limited),
+        cmocka_unit_test(a_greedy_client_gets_its_share_of_a_turn_and_no_more),
+        cmocka_unit_test(a_costly_request_counts_for_what_it_costs),
+        cmocka_unit_test(a_long_acl_is_gone_through_once_for_all_requests_of_a_client),
         cmocka_unit_test(a_frame_of_the_limit_is_taken_and_one_above_it_closes),
         cmocka_unit_test(a_frame_too_short_for_a_header_closes),
         cmocka_unit_test(an_unknown_operation_in_the_middle_of_a_pipeline_ends_only_its_connection),

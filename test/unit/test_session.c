@@ -82,11 +82,11 @@ static void a_session_expires_once_and_is_closing_then(void **state)
     assert_ptr_equal(session_find(&t, 5), s);
     assert_null(session_find(&t, 6));
     assert_true(session_touch(&t, s, START_MS + 3000));
-    assert_null(session_pop_expired(&t, START_MS + 7999));
-    assert_ptr_equal(session_pop_expired(&t, START_MS + 8000), s);
-    assert_true(s->closing);
+    assert_null(session_pop_due(&t, START_MS + 7999));
+    assert_ptr_equal(session_pop_due(&t, START_MS + 8000), s);
+    session_set_closing(&t, s);
     assert_false(session_touch(&t, s, START_MS + 8000));
-    assert_null(session_pop_expired(&t, START_MS + 100000));
+    assert_null(session_pop_due(&t, START_MS + 100000));
     session_remove(&t, s);
     assert_null(session_find(&t, 5));
     session_table_fini(&t);
@@ -102,7 +102,7 @@ static void a_closing_session_does_not_expire_again(void **state)
     s = session_add(&t, 5, 4000, START_MS);
     session_set_closing(&t, s);
     assert_false(session_touch(&t, s, START_MS));
-    assert_null(session_pop_expired(&t, START_MS + 100000));
+    assert_null(session_pop_due(&t, START_MS + 100000));
     session_table_fini(&t);
 }
 

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tick.c - time passes: sessions expire, containers are reaped, the silent and those who do not
+ * read are shown out. All of it in attended time, see attention.h. */
+#include <inttypes.h>
+
+#include "base/assert.h"
+#include "base/logging.h"
+#include "server/reaper.h"
+#include "server/server.h"
+
+/* How long a connection that is to be closed may go without reading any of its last answers, and
+ * how long one that leaves too much of them unread. */
+enum { FLUSH_STALL_US = 2000000, OUTPUT_STALL_US = 10000000 };
+
+/* ---- sessions ---- */
+
+/* A client whose input we do not read cannot be heard: it is not silent. One that has to read its
+ * answers first is heard by its reading, see pipeline_sent(). */
+static bool is_held_back(const struct session *session)
+{
+    const struct connection *c = session->connection;
+
+    return c != NULL && c->input != INPUT_OPEN && c->input != INPUT_OUTPUT;
+}
+
+static void expire_session(struct server *s, const struct session *session)
+{
+    struct request q = {.type = OP_CLOSE_SESSION};
+
+    log_info("Expiring session 0x%" PRIx64 ", timeout of %" PRId32 "ms exceeded",
+             (uint64_t)session->id, session->timeout_ms);
+    s->stats.stale_sessions_expired++;
+    server_submit(s, NULL, 0, &q, session->id);
+}
+
+static void expire_sessions(struct server *s)
+{
+    struct session *session;
+
+    while ((session = session_pop_due(&s->sessions, s->attention.heard_us / 1000)) != NULL) {
+        ASSERT(!session->closing);
+        if (is_held_back(session)) {
+            session_touch(&s->sessions, session, server_now_ms(s));
+        } else {
+            expire_session(s, session);
+        }
+    }
+}
+
+/* ---- connections ---- */
+
+static bool never_opened_a_session(const struct server *s, const struct connection *c)
+{
+    return c->state == CONNECTION_FRESH &&
+           s->attention.heard_us - c->opened_us > s->options.limits.sessionless_ms * 1000;
+}
+
+/* Events cannot be held back, answers can: so there is at most one long answer and what the limit
+ * allows beside it. Who reads may have it; who takes nothing has until the stall. */
+static bool reads_too_little(const struct server *s, const struct connection *c)
+{
+    size_t limit = (size_t)s->options.limits.output_limit_bytes;
+    size_t unread = connection_unread(c);
+
+    return unread > limit + c->largest_answer ||
+           (unread > limit && s->attended_us - c->taken_us > OUTPUT_STALL_US);
+}
+
+static bool takes_nothing_more(const struct server *s, const struct connection *c)
+{
+    int64_t since_us = c->closing_us > c->taken_us ? c->closing_us : c->taken_us;
+
+    return c->state == CONNECTION_CLOSING && s->attended_us - since_us > FLUSH_STALL_US;
+}
+
+static void show_out(struct server *s, struct connection *c)
+{
+    if (never_opened_a_session(s, c)) {
+        s->stats.sessionless_connections_expired++;
+        connection_close_after_flush(s, c);
+    }
+    if (reads_too_little(s, c)) {
+        log_limited(LOG_WARN,
+                    "client /%s:%u does not read its answers: %zu bytes wait for it, "
+                    "the connection is dropped",
+                    c->peer.ip, c->peer.port, connection_unread(c));
+        connection_drop(s, c);
+    }
+    if (takes_nothing_more(s, c)) {
+        connection_drop(s, c);
+    }
+}
+
+static void trim_buffers(const struct server *s, struct connection *c)
+{
+    if (c->out.len == 0) {
+        c->taken_us = s->attended_us;
+        strbuf_trim(&c->out, 0);
+    }
+    if (c->parked.len == 0) {
+        strbuf_trim(&c->parked, 0);
+    }
+}
+
+static void look_at_connections(struct server *s)
+{
+    struct list *item;
+
+    list_for_each (item, &s->connections) {
+        struct connection *c = container_of(item, struct connection, link);
+
+        connection_check(c);
+        show_out(s, c);
+        trim_buffers(s, c);
+    }
+}
+
+void server_tick(struct server *s, int64_t looked_us)
+{
+    attention_looked(&s->attention, looked_us);
+    s->attended_us = attention_at(&s->attention, s->now_us);
+    expire_sessions(s);
+    reaper_tick(s);
+    look_at_connections(s);
+    server_turn(s);
+    server_resume(s);
+}
