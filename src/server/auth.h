@@ -30,8 +30,8 @@ int auth_add(struct connection *c, const struct auth_options *o, struct bytes sc
 /* Whether the connection has shown one of the schemes that are insisted upon. */
 bool auth_is_sufficient(const struct connection *c, const struct auth_options *o);
 
-/* Whether list `acl` of the table gives any permission of `perms` to `c`, with those of its ids that
- * are in force; NULL is the server itself, which may do everything. */
+/* Whether list `acl` of the table gives any permission of `perms` to `c`, with those of its ids
+ * that are in force; NULL is the server itself, which may do everything. */
 bool auth_allows(struct connection *c, const struct auth_options *o, const struct acl_table *table,
                  uint32_t acl, int32_t perms);
 

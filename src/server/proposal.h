@@ -24,7 +24,7 @@ struct proposal {
     struct list waits;       /* who else waits for it, see pipeline.c */
     int64_t zxid;
     int64_t received_us;
-    int64_t bytes; /* of the request, for its connection's account */
+    int64_t bytes;        /* of the request, for its connection's account */
     int32_t n_ephemerals; /* that it creates */
     bool *is_create2;     /* a multi with create2 in it: which of its operations are; else NULL */
     struct list pending;  /* records of nodes that it was the last to touch, see pending.h */

@@ -432,7 +432,7 @@ int64_t read_expected_bytes(const struct server *s, struct bytes frame)
 /* ---- dispatch ---- */
 
 static int read_one(struct server *s, struct connection *c, const struct request *q,
-                   struct strbuf *out)
+                    struct strbuf *out)
 {
     switch (q->type) {
     case OP_PING:

@@ -91,7 +91,7 @@ struct server {
     struct list in_flight; /* proposals, by zxid */
     int64_t n_outstanding; /* writes in flight and reads parked behind them */
     int64_t large_bytes;
-    struct list paused; /* connections whose input waits */
+    struct list paused;  /* connections whose input waits */
     int64_t n_want_turn; /* of them those that wait for the next turn */
     int64_t turn;        /* counts them */
 
@@ -107,7 +107,7 @@ struct server {
 
     struct descendants descendants; /* the last ones counted; see read.c */
     struct strbuf payload;          /* scratch */
-    struct strbuf repaired; /* scratch: strings that were not UTF-8, made so */
+    struct strbuf repaired;         /* scratch: strings that were not UTF-8, made so */
     struct apply_result *results;
     size_t n_results;
 };

@@ -298,8 +298,7 @@ static void add_request(struct world *w, struct client *k, struct strbuf *out)
     struct request q;
 
     assert_true(xid < MAX_XID);
-    *a = (struct asked){
-        .type = types[pick(w, 8)], .path = (int)pick(w, N_PATHS), .life = k->life};
+    *a = (struct asked){.type = types[pick(w, 8)], .path = (int)pick(w, N_PATHS), .life = k->life};
     a->type = pick(w, 60) == 0 ? OP_CLOSE_SESSION : a->type;
     q = fixture_path_request(a->type, paths[a->path]);
     a->watch = q.watch = pick(w, 2) == 0;

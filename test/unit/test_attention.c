@@ -26,7 +26,7 @@ static void of_a_long_absence_only_the_limit_counts(void **state)
     attention_init(&a, LIMIT_US, 0);
     attention_looked(&a, 100000);
     assert_int_equal(attention_at(&a, 7100000), 100000 + LIMIT_US); /* the first step after it */
-    assert_int_equal(a.heard_us, 100000);                         /* nobody has been heard yet */
+    assert_int_equal(a.heard_us, 100000);                           /* nobody has been heard yet */
     attention_looked(&a, 7100000);
     assert_int_equal(a.heard_us, 100000 + LIMIT_US);
     assert_int_equal(attention_at(&a, 7200000), 200000 + LIMIT_US);

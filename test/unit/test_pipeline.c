@@ -377,7 +377,8 @@ static void a_resumed_session_waits_for_its_own_writes_only(void **state)
     fixture_fini(&f);
 }
 
-/* A watch set again on the new link compares with what the client has seen: its own write counts. */
+/* A watch set again on the new link compares with what the client has seen: its own write counts.
+ */
 static void watches_are_set_again_behind_what_is_in_flight(void **state)
 {
     static const uint8_t path[] = "\0\0\0\2/a";
