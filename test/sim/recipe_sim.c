@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "client/gzip.h"
 #include "pawl/error.h"
 #include "recipes/core/grant.h"
 #include "sim/scenarios_recipes.h"
