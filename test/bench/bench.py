@@ -21,7 +21,7 @@ import tempfile
 import time
 
 import table
-from servers import NEVER_SNAPSHOT, Apache, Floor, Pawld, free_port, rss_kb
+from servers import NEVER_SNAPSHOT, Apache, Floor, Pawld, free_port
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LOAD_SECONDS_MAX = 900
@@ -108,7 +108,7 @@ class Bench:
         return pairs(done.stdout)
 
     def load_on(self, server, arguments, seconds, warmup, limit_seconds=SETUP_SECONDS_MAX):
-        return self.load(arguments + ["--port", str(server.port), "--pid", str(server.pid()),
+        return self.load(arguments + ["--port", str(server.port), "--pid", str(server.pid),
                                       "--seconds", str(seconds), "--warmup", str(warmup)],
                          seconds + warmup + limit_seconds)
 
@@ -146,7 +146,7 @@ class Bench:
     def rate_cell(self, row, server):
         if server.name == "floor" and row.key.startswith("locks"):
             return  # a lock needs a tree
-        if not server.is_running():
+        if not server.running():
             server.start(server.fresh_data("rates"))
         got = self.load_on(server, row.arguments, self.options.seconds, self.options.warmup)
         row.add(server.name, dict({key: got[key] for key in table.LATENCIES}, value=got[row.figure],
@@ -180,7 +180,7 @@ class Bench:
         try:
             if "ready=1" not in process.stdout.readline():
                 raise RuntimeError(f"{server.name} does not take {count} connections")
-            return rss_kb(server.pid())
+            return server.rss_kb()
         finally:
             process.stdin.close()
             process.wait(SETUP_SECONDS_MAX)
@@ -225,7 +225,7 @@ class Bench:
                                     "--max-seconds", str(LOAD_SECONDS_MAX)], LOAD_SECONDS_MAX, 0)
         if got["ops"] != count:
             raise RuntimeError(f"{server.name} took {got['ops']:.0f} of {count} znodes in time")
-        rss = rss_kb(server.pid()) * 1.024
+        rss = server.rss_kb() * 1.024
         MEMORY_LOADED.add(server.name, {"value": rss})
         server.stop()
         say(f"{server.name}: {count} znodes at {table.rate(got['rate'])}, {table.megabytes(rss)}")

@@ -3,30 +3,20 @@
 
 import os
 import shutil
-import signal
 import socket
 import struct
-import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
 
 from patience import free_port  # noqa: E402
+from process import ServerProcess  # noqa: E402
 
 ZOOKEEPER_JAR = "/usr/share/java/zookeeper.jar"
 SLF4J_JAR = "/usr/share/java/slf4j-simple.jar"
 START_SECONDS_MAX = 60
-STOP_SECONDS_MAX = 30
 NEVER_SNAPSHOT = 2000000000
-
-
-def rss_kb(pid):
-    with open(f"/proc/{pid}/status") as f:
-        for line in f:
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1])
-    raise RuntimeError(f"process {pid} has no memory")
 
 
 def receive(s, count):
@@ -51,14 +41,12 @@ def gives_sessions(port):
         return False
 
 
-class Server:
+class Server(ServerProcess):
     """One kind of server; start() runs it on a folder, stop() ends it. Both wait until it is so."""
 
-    name = ""
-
     def __init__(self, folder):
+        super().__init__(os.path.join(folder, f"{self.name}.log"))
         self.folder = folder
-        self.process = None
         self.port = 0
 
     def command(self, data, port, snap_count):
@@ -72,34 +60,16 @@ class Server:
         self.stop()
         self.port = free_port()
         os.makedirs(data, exist_ok=True)
-        with open(self.log(), "ab") as log:
-            self.process = subprocess.Popen(
-                self.command(data, self.port, snap_count), stdout=log, stderr=log,
-                stdin=subprocess.DEVNULL)
+        self.spawn(self.command(data, self.port, snap_count))
         deadline = time.monotonic() + START_SECONDS_MAX
         while not gives_sessions(self.port):
-            if not self.is_running() or time.monotonic() > deadline:
-                self.stop()
-                raise RuntimeError(f"{self.name} did not start: {self.last_words()}")
+            if not self.running() or time.monotonic() > deadline:
+                self.kill9()
+                raise self.error("did not start")
             time.sleep(0.02)
 
     def stop(self):
-        process, self.process = self.process, None
-        if process is None:
-            return
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(STOP_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-    def last_words(self):
-        with open(self.log(), errors="replace") as f:
-            return " ".join(f.read()[-300:].split()) or "it said nothing"
-
-    def log(self):
-        return os.path.join(self.folder, f"{self.name}.log")
+        self.terminate()
 
     def fresh_data(self, label):
         """An empty data folder of that name; what an earlier run left in it is removed."""
@@ -107,12 +77,6 @@ class Server:
         shutil.rmtree(path, ignore_errors=True)
         os.makedirs(path)
         return path
-
-    def is_running(self):
-        return self.process is not None and self.process.poll() is None
-
-    def pid(self):
-        return self.process.pid
 
     def write_config(self, data, port, snap_count):
         """The same zoo.cfg for whoever reads one."""

@@ -4,7 +4,6 @@ import hashlib
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -17,6 +16,7 @@ sys.path[:0] = [os.path.join(REPO, "test", "interop"), os.path.join(REPO, "test"
 
 import zkwire as z  # noqa: E402
 from patience import PATIENCE_SECONDS, wait_until  # noqa: E402
+from process import ServerProcess  # noqa: E402
 
 PAWLD = os.environ.get("PAWLD") or os.path.join(REPO, "build", "bin", "pawld")
 LOCK_FILE = "pawl.lock"
@@ -29,50 +29,40 @@ def run(*args, env=None, timeout=PATIENCE_SECONDS, **kwargs):
     return done.returncode, done.stdout, done.stderr
 
 
-class Daemon:
+class Daemon(ServerProcess):
     """A running pawld. With --port 0 it prints its port when it serves, and that is waited for."""
 
+    name = "pawld"
+
     def __init__(self, folder, *args, port=0, env=None, preexec=None, wait=True):
-        fd, self.log_path = tempfile.mkstemp(prefix="log.", dir=folder)
+        fd, log_path = tempfile.mkstemp(prefix="log.", dir=folder)
+        os.close(fd)
+        super().__init__(log_path)
         command = [PAWLD] + [str(a) for a in args]
         if port is not None:
             command += ["--port", str(port)]
         self.port = port
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=fd, env=dict(os.environ, **(env or {})),
-                                        preexec_fn=preexec, cwd=folder)
-        os.close(fd)
+        self.spawn(command, stdout=subprocess.PIPE, env=dict(os.environ, **(env or {})),
+                   preexec_fn=preexec, cwd=folder)
         if port == 0 and wait:
             line = self.process.stdout.readline()
             if not line:
-                raise AssertionError("pawld ended with %d:\n%s" % (self.process.wait(), self.log()))
+                raise self.error("ended with %d" % self.process.wait())
             self.port = int(line)
 
     def log(self):
-        with open(self.log_path, errors="replace") as f:
-            return f.read()
+        return self.log_text()
 
     def wait_log(self, pattern, times=1):
         return wait_until(lambda: len(re.findall(pattern, self.log())) >= times,
                           "%r in the log, which is:\n%s" % (pattern, self.log()))
 
-    def signal(self, number):
-        self.process.send_signal(number)
-
-    def wait(self, timeout=PATIENCE_SECONDS):
-        return self.process.wait(timeout)
-
     def stop(self):
         """SIGTERM, and an error unless it ends well."""
-        self.signal(signal.SIGTERM)
-        code = self.wait()
-        if code != 0:
-            raise AssertionError("pawld ended with %d:\n%s" % (code, self.log()))
+        self.end()
 
     def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
+        self.kill9()
         self.process.stdout.close()
 
     def connect(self, timeout_ms=30000):

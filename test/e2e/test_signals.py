@@ -12,8 +12,6 @@ import time
 import daemon
 from daemon import run, wait_until, z
 
-# The promise is a second; a build with sanitizers also looks for leaks when it ends.
-
 
 class Load:
     """Clients that write and read as fast as they can, until the server goes."""

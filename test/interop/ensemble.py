@@ -79,10 +79,10 @@ class Member(servers.ApacheServer):
         super().kill9()
         self.paused = False
 
-    def stop(self, timeout=servers.STOP_SECONDS):
+    def terminate(self):
         if self.paused:
             self.resume()
-        return super().stop(timeout)
+        return super().terminate()
 
 
 class Ensemble:

@@ -12,7 +12,6 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,10 +20,10 @@ REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(REPO, "test", "lib"))
 
 from patience import free_port  # noqa: E402
+from process import ServerProcess  # noqa: E402
 
 JAR_FOLDER = "/usr/share/java"
 READY_SECONDS = 120
-STOP_SECONDS = 60
 
 # Keys that Apache's parser of zoo.cfg knows by name. All others are system properties.
 CFG_KEYS = {
@@ -71,12 +70,9 @@ def property_name(key):
     return "zookeeper." + key
 
 
-class Server:
-    """One server process. `dir` holds zoo.cfg, data/ and server.log; it is removed by close() if it
+class Server(ServerProcess):
+    """One server on a directory. `dir` holds zoo.cfg, data/ and server.log; it is removed by close() if it
     was made here and `keep` was not asked for."""
-
-    name = "server"
-    exit_code = 0  # after SIGTERM
 
     def __init__(self, dir=None, config=None, port=None, keep=False):
         self.owns_dir = dir is None
@@ -86,8 +82,7 @@ class Server:
         self.config.update({k: str(v) for k, v in (config or {}).items()})
         self.fixed_port = port
         self.port = port
-        self.process = None
-        self.log_path = os.path.join(self.dir, "server.log")
+        super().__init__(os.path.join(self.dir, "server.log"))
         os.makedirs(self.data_dir, exist_ok=True)
 
     # -- what the two kinds fill in ------------------------------------------------------------
@@ -106,15 +101,8 @@ class Server:
         return self.config.get("dataDir") or os.path.join(self.dir, "data")
 
     @property
-    def pid(self):
-        return self.process.pid if self.process else None
-
-    @property
     def address(self):
         return "127.0.0.1:%d" % self.port
-
-    def running(self):
-        return self.process is not None and self.process.poll() is None
 
     def start(self, wait=True):
         """Starts the process; with `wait`, returns when it answers clients."""
@@ -122,7 +110,8 @@ class Server:
         for attempt in range(3):
             if self.port is None:
                 self.port = free_port()
-            self.spawn()
+            self.write_config()
+            self.spawn(self.command(), cwd=self.dir)
             if not wait or self.try_ready(READY_SECONDS):
                 return self
             log = self.log_text()
@@ -130,17 +119,7 @@ class Server:
             if self.fixed_port is not None or "in use" not in log:
                 break
             self.port = None
-        raise RuntimeError("%s did not start; %s ends with:\n%s"
-                           % (self.name, self.log_path, self.log_text()[-3000:]))
-
-    def spawn(self):
-        self.write_config()
-        log = open(self.log_path, "ab")
-        try:
-            self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=subprocess.STDOUT, cwd=self.dir)
-        finally:
-            log.close()
+        raise self.error("did not start")
 
     def write_config(self):
         settings = {"dataDir": self.data_dir, "clientPort": str(self.port),
@@ -156,8 +135,7 @@ class Server:
 
     def wait_ready(self, timeout=READY_SECONDS):
         if not self.try_ready(timeout):
-            raise RuntimeError("%s on port %s does not answer; its log ends with:\n%s"
-                               % (self.name, self.port, self.log_text()[-3000:]))
+            raise self.error("does not answer on port %s" % self.port)
         return self
 
     def try_ready(self, timeout):
@@ -174,33 +152,8 @@ class Server:
             time.sleep(0.02)  # polling another process: there is nothing to wait on
         return False
 
-    def stop(self, timeout=STOP_SECONDS):
-        """SIGTERM; returns the exit code. A server that does not stop in time is an error."""
-        if self.process is None:
-            return None
-        if self.running():
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            return self.process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            self.kill9()
-            raise RuntimeError("%s ignored SIGTERM for %d s" % (self.name, timeout))
-
-    def end(self):
-        """Stops it as an administrator would; an error if it had died before, or ends badly."""
-        if not self.running():
-            raise RuntimeError("%s has died; its log ends with:\n%s" % (
-                self.name, self.log_text()[-3000:]))
-        code = self.stop()
-        if code != self.exit_code:
-            raise RuntimeError("%s ended with %s; its log ends with:\n%s" % (
-                self.name, code, self.log_text()[-3000:]))
-
-    def kill9(self):
-        if self.process is not None:
-            if self.running():
-                self.process.kill()
-            self.process.wait()
+    def stop(self):
+        return self.terminate()
 
     def close(self):
         self.kill9()
@@ -214,22 +167,6 @@ class Server:
 
     def __exit__(self, *exc):
         self.close()
-
-    # -- looking at it -------------------------------------------------------------------------
-
-    def log_text(self):
-        try:
-            with open(self.log_path, errors="replace") as f:
-                return f.read()
-        except FileNotFoundError:
-            return ""
-
-    def rss_kb(self):
-        with open("/proc/%d/status" % self.pid) as f:
-            for line in f:
-                if line.startswith("VmRSS:"):
-                    return int(line.split()[1])
-        raise RuntimeError("no VmRSS of %d" % self.pid)
 
 
 class ApacheServer(Server):
