@@ -128,7 +128,7 @@ static int tell(const struct scenario *all, const char *name, bool verbose)
 bool scenarios_run(const char *name, bool verbose)
 {
     int n = tell(lock_scenarios, name, verbose) + tell(other_scenarios, name, verbose) +
-            tell(barrier_scenarios, name, verbose);
+            tell(barrier_scenarios, name, verbose) + tell(session_scenarios, name, verbose);
 
     if (n == 0) {
         fprintf(stderr, "no such scenario: %s\n", name);

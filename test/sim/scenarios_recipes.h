@@ -13,7 +13,8 @@ struct scenario {
 };
 
 /* The last has no name. */
-extern const struct scenario lock_scenarios[], other_scenarios[], barrier_scenarios[];
+extern const struct scenario lock_scenarios[], other_scenarios[], barrier_scenarios[],
+    session_scenarios[];
 
 /* NULL: all. False: there is none of this name. A failure does not return. */
 bool scenarios_run(const char *name, bool verbose);
