@@ -101,35 +101,20 @@ void attempt_delete(struct attempt *a)
     }
 }
 
-static void released_politely(const struct pawl_reply *reply, void *attempt)
-{
-    struct attempt *a = attempt;
-
-    if (reply->err == 0 || reply->err == PAWL_ERR_CLOSING) {
-        node_gone(reply, a);
-    } else {
-        attempt_delete(a);
-        attempt_unref(a);
-    }
-}
-
-/* Who waits for us to die sees a change of our data instead of the deletion: released, not dead. */
+/* Who waits for us to die sees a change of our data instead of the deletion: released, not dead.
+ * Behind it, in the same packet, goes the delete that does not give up: it finds nothing to do
+ * unless the notice was lost, and is known to those who hand the session over meanwhile. */
 void attempt_delete_with_notice(struct attempt *a)
 {
     struct pawl_multi *m = pawl_multi_new(a->r->client);
-    int rc = PAWL_ERR_NO_MEMORY;
 
     if (m != NULL) {
         pawl_multi_set(m, PAWL_SET(.path = a->path));
         pawl_multi_delete(m, PAWL_DELETE(.path = a->path));
-        rc = pawl_multi_run_async(a->r->client, m, released_politely, a);
+        pawl_multi_run_async(a->r->client, m, NULL, NULL); /* politeness, and no more */
         pawl_multi_free(m);
     }
-    if (rc == 0) {
-        attempt_ref(a);
-    } else {
-        attempt_delete(a);
-    }
+    attempt_delete(a);
 }
 
 /* ---- watches ---- */
