@@ -31,8 +31,9 @@
  *   raised.
  * - When memory runs out, or a check of its own state fails, the process is aborted: going on could
  *   damage what it has promised to keep.
- * - After fork() the child has no server, only copies of its descriptors. Do not call these
- *   functions there; exec() closes the descriptors. */
+ * - After fork() the child has no server, and its copies of the server's sockets, files and locks
+ *   are closed: nothing is kept from the parent's clients by a child that lives on. Do not call
+ *   these functions there for a server of the parent. */
 #ifndef PAWL_SERVER_H
 #define PAWL_SERVER_H
 

@@ -123,8 +123,11 @@ int pawl_client_detach(struct pawl_client *c, struct pawl_bytes extra, void **bl
     strbuf_init(&b, STRBUF_NO_LIMIT);
     engine_lock(e);
     blob_write(e, bytes_of(extra.data, extra.len), &b);
-    if (e->closing || !e->core->session_is_real || b.failed) {
-        rc = e->closing ? PAWL_ERR_CLOSING : b.failed ? PAWL_ERR_NO_MEMORY : PAWL_ERR_INVALID_STATE;
+    rc = e->closing                  ? PAWL_ERR_CLOSING
+         : b.failed                  ? PAWL_ERR_NO_MEMORY
+         : !e->core->session_is_real ? PAWL_ERR_INVALID_STATE
+                                     : local_detach(&e->core->hosts, e->core->session_id);
+    if (rc != 0) {
         engine_unlock(e);
         strbuf_fini(&b);
         return rc;

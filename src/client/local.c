@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/hosts.h"
 #include "os/local_hosting.h"
+#include "os/session_file.h"
 #include "pawl/error.h"
 
 struct local {
@@ -53,4 +55,25 @@ void local_close(struct local *l)
         }
         free(l);
     }
+}
+
+static int on_sockets(const struct hosts *hosts, int64_t session_id,
+                      int (*change)(const char *socket_path, int64_t id))
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < hosts->n; i++) {
+        rc = hosts->items[i].port == 0 ? change(hosts->items[i].name, session_id) : 0;
+    }
+    return rc;
+}
+
+int local_detach(const struct hosts *hosts, int64_t session_id)
+{
+    return on_sockets(hosts, session_id, session_file_detach);
+}
+
+int local_attach(const struct hosts *hosts, int64_t session_id)
+{
+    return on_sockets(hosts, session_id, session_file_attach);
 }

@@ -85,7 +85,11 @@ static int make_core(struct engine *e, const struct pawl_client_options *o)
         rc = requests_add_auth(e->core, bytes_str(o->auths[i].scheme),
                                bytes_of(o->auths[i].auth.data, o->auths[i].auth.len));
     }
-    return rc != 0 ? rc : blob_attach(e, o->attach);
+    rc = rc != 0 ? rc : blob_attach(e, o->attach);
+    if (rc == 0 && o->attach.data != NULL) {
+        rc = local_attach(&e->core->hosts, e->core->session_id);
+    }
+    return rc;
 }
 
 static int fill(struct engine *e, const struct pawl_client_options *o)

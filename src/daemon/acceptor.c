@@ -16,6 +16,7 @@
 #include "daemon/config.h"
 #include "daemon/host_internal.h"
 #include "os/socket.h"
+#include "pawl/error.h"
 
 enum { RETRY_MS = 100, ACCEPT_BURST = 256, RESERVED_FILES = 32 };
 
@@ -115,4 +116,29 @@ void acceptor_start(struct host *h, int index, int fd)
     uv_poll_init(&h->loop, &l->poll, fd);
     l->poll.data = l;
     acceptor_watch(l);
+}
+
+void acceptor_keep_place(struct host *h)
+{
+    const char *path = h->config->net.unix_socket;
+    struct listener *l = &h->listeners[1];
+    struct socket_place now;
+
+    if (l->fd < 0 || h->accepting_paused ||
+        (socket_place_of(path, &now) && now.inode == l->place.inode &&
+         now.device == l->place.device)) {
+        return;
+    }
+    while (acceptor_take_one(h, l)) { /* who came before the name was gone */
+    }
+    acceptor_ignore(l);
+    if (socket_listen_unix_again(path, h->config->net.backlog, l->fd) == PAWL_OK) {
+        socket_place_of(path, &l->place);
+        log_warn("the socket %s was removed; it is made again", path);
+    } else {
+        log_limited(LOG_WARN, "the socket %s was removed: %s", path, socket_last_error());
+    }
+    if (!h->accepting_paused) {
+        acceptor_watch(l);
+    }
 }

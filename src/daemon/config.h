@@ -62,8 +62,9 @@ struct config_member {
  * nothing was given and the table names no default. */
 struct config {
     struct {
-        char *data_dir; /* never NULL after config_finish() without an error */
-        char *log_dir;  /* data_dir if not given */
+        char *data_dir;          /* never NULL after config_finish() without an error */
+        char *log_dir;           /* data_dir if not given */
+        const char *session_dir; /* of local:DIR, not a key: see owners.h; NULL: none */
         bool autocreate;
         bool trust_empty_snapshot;
         bool force_sync;

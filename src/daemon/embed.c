@@ -11,6 +11,7 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "daemon/config.h"
+#include "daemon/embed.h"
 #include "daemon/host.h"
 #include "os/clock.h"
 
@@ -223,8 +224,8 @@ static void server_free(struct pawl_server *s)
     free(s);
 }
 
-int pawl_server_start(const struct pawl_server_options *options, struct pawl_server **out,
-                      char *why, size_t why_size)
+int embed_start(const struct pawl_server_options *options, const char *session_dir,
+                struct pawl_server **out, char *why, size_t why_size)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     const struct log_target *before = logging_used();
@@ -245,6 +246,7 @@ int pawl_server_start(const struct pawl_server_options *options, struct pawl_ser
                                         .level = (enum log_level)s->options.log_level};
     logging_use(&s->log_target);
     rc = configure(s, &error);
+    s->config.store.session_dir = session_dir;
     if (rc == PAWL_OK) {
         rc = open_and_run(s, &error);
     }
@@ -255,6 +257,12 @@ int pawl_server_start(const struct pawl_server_options *options, struct pawl_ser
     }
     *out = s;
     return PAWL_OK;
+}
+
+int pawl_server_start(const struct pawl_server_options *options, struct pawl_server **out,
+                      char *why, size_t why_size)
+{
+    return embed_start(options, NULL, out, why, why_size);
 }
 
 int pawl_server_stop(struct pawl_server *s)

@@ -153,6 +153,9 @@ static void before_sleep(uv_prepare_t *prepare)
         walking = walk_snapshot(h);
         hand_over_snapshot(h);
     }
+    if (h->owners != NULL) {
+        owners_flush(h->owners);
+    }
     link_flush_touched(h);
     /* Flushing may have let more requests in, so the log comes last. */
     if (h->in_memory) {
@@ -175,6 +178,9 @@ static void after_sleep(uv_check_t *check)
     if (h->tick_is_due) {
         h->tick_is_due = false;
         host_step(h, &(struct member_input){.kind = MEMBER_TICK, .looked_us = h->looked_us});
+        if (h->owners != NULL) {
+            owners_tick(h->owners);
+        }
     }
 }
 
@@ -183,6 +189,7 @@ static void on_tick(uv_timer_t *timer)
     struct host *h = timer->data;
 
     h->tick_is_due = true;
+    acceptor_keep_place(h);
 }
 
 static void on_purge(uv_timer_t *timer)
@@ -398,6 +405,7 @@ static int open_listeners(struct host *h, struct host_error *error)
             return set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
         }
         acceptor_start(h, 1, fd);
+        socket_place_of(c->net.unix_socket, &h->listeners[1].place);
         log_info("binding to socket %s", c->net.unix_socket);
     }
     return PAWL_OK;
@@ -450,6 +458,9 @@ static int host_fill(struct host *h, struct host_error *error)
     start_member(h, tree, zxid);
     if (!h->in_memory) {
         observe_start(h);
+    }
+    if (h->config->store.session_dir != NULL) {
+        h->owners = owners_open(h, h->config->store.session_dir);
     }
     return open_listeners(h, error);
 }
@@ -533,8 +544,11 @@ static void close_handle(uv_handle_t *handle, void *arg)
 
 static void close_listeners(struct host *h)
 {
+    struct socket_place now;
+
     /* The name first: once nobody listens it may be another server's. */
-    if (h->listeners[1].fd >= 0) {
+    if (h->listeners[1].fd >= 0 && socket_place_of(h->config->net.unix_socket, &now) &&
+        now.inode == h->listeners[1].place.inode) {
         unlink(h->config->net.unix_socket);
     }
     for (int i = 0; i < MAX_LISTENERS; i++) {
@@ -556,6 +570,7 @@ void host_close(struct host *h)
     if (h->member != NULL) {
         link_close_all(h);
     }
+    owners_close(h->owners);
     txnlog_thread_stop(h->txnlog);
     snapshot_thread_stop(h->snapshots);
     uv_walk(&h->loop, close_handle, NULL);

@@ -9,9 +9,11 @@
 
 #include "base/map.h"
 #include "daemon/host.h"
+#include "daemon/owners.h"
 #include "daemon/snapshot_thread.h"
 #include "daemon/txnlog_thread.h"
 #include "member/member.h"
+#include "os/socket.h"
 #include "store/recovery.h"
 
 enum { READ_BYTES = 256 * 1024, MAX_LISTENERS = 2 };
@@ -21,7 +23,8 @@ struct socket_peer;
 struct listener {
     uv_poll_t poll;
     struct host *host;
-    int fd; /* -1: not open */
+    int fd;                    /* -1: not open */
+    struct socket_place place; /* of a Unix socket */
 };
 
 /* What the strings of struct server_facts point to. */
@@ -68,6 +71,7 @@ struct host {
     struct recovery_report loaded;
 
     struct member *member;
+    struct owners *owners; /* NULL: sessions end by their timeouts only */
     struct facts_memory facts;
     struct member_effects effects;
     struct list links;
@@ -83,6 +87,8 @@ void host_fail(struct host *h, int code, int exit_code, const char *format, ...)
 
 /* acceptor.c: takes connections from the listening socket `fd` from now on, as listeners[index]. */
 void acceptor_start(struct host *h, int index, int fd);
+/* A Unix socket whose name was removed cannot be connected to: it is made again. */
+void acceptor_keep_place(struct host *h);
 
 /* link.c: clients' sockets */
 void link_open(struct host *h, int fd, const struct socket_peer *from);

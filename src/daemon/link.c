@@ -26,7 +26,8 @@ struct link {
     struct connection *connection;
     struct address *address; /* NULL: came through the Unix socket */
     int fd;
-    int events; /* what the poll waits for */
+    int64_t session_id; /* known to the owners; 0: none */
+    int events;         /* what the poll waits for */
     bool closed;
 };
 
@@ -96,6 +97,9 @@ static void link_close(struct link *l)
     l->closed = true;
     host_step(h, &(struct member_input){.kind = MEMBER_DISCONNECT, .connection = l->connection});
     l->connection = NULL;
+    if (l->session_id != 0) {
+        owners_left(h->owners, l->session_id);
+    }
     leave_address(h, l->address);
     list_remove(&l->link);
     h->n_links--;
@@ -169,6 +173,17 @@ void link_flush_touched(struct host *h)
     }
 }
 
+/* The process at the other end is the owner of the session that this connection has just got. */
+static void note_session(struct link *l)
+{
+    int64_t id = l->connection->session_id;
+
+    if (l->host->owners != NULL && l->address == NULL && id != l->session_id) {
+        l->session_id = id;
+        owners_joined(l->host->owners, id, socket_peer_pid(l->fd));
+    }
+}
+
 static void receive(struct link *l)
 {
     struct host *h = l->host;
@@ -182,6 +197,7 @@ static void receive(struct link *l)
         host_step(h, &(struct member_input){.kind = MEMBER_BYTES,
                                             .connection = l->connection,
                                             .bytes = bytes_of(h->buffer, (size_t)n)});
+        note_session(l);
     }
 }
 

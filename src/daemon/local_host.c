@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "daemon/local_host.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pawl/server.h>
 #include <pthread.h>
 #include <signal.h>
@@ -16,9 +18,12 @@
 
 #include "base/list.h"
 #include "base/logging.h"
+#include "daemon/embed.h"
+#include "os/fork_guard.h"
 #include "os/local_hosting.h"
+#include "os/session_file.h"
 
-enum { LOOK_MS = 50, AFTER_FAILURE_MS = 1000, VERSION_BYTES = 64 };
+enum { LOOK_MS = 50, AFTER_FAILURE_MS = 1000, BUSY_TRIES = 20, VERSION_BYTES = 64 };
 
 static const char version_line[] = "pawl local 1\n";
 
@@ -30,6 +35,7 @@ struct local_host {
     dev_t device; /* of the folder: two ways to write its name are one folder */
     ino_t inode;
     int lock_fd;
+    char *session_dir;
     struct pawl_server *server; /* NULL: another process hosts */
     bool stop;
     pthread_t thread;
@@ -50,6 +56,7 @@ static int code_of(int error)
         return PAWL_ERR_PERMISSION;
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:
         return PAWL_ERR_DISK_FULL;
     case ENOENT:
         return PAWL_ERR_NOT_FOUND;
@@ -84,20 +91,23 @@ static int write_version(int fd)
     return 0;
 }
 
-/* The file is written under another name and then linked, so nobody ever reads half of it. */
+/* Written under a name that nobody can have planted, and then linked, so nobody ever reads half. */
 static int make_version(const char *path)
 {
-    char fresh[4096];
+    char fresh[PATH_MAX];
     int fd, rc;
 
-    if (snprintf(fresh, sizeof(fresh), "%s.%d", path, (int)getpid()) >= (int)sizeof(fresh)) {
+    if (snprintf(fresh, sizeof(fresh), "%s.XXXXXX", path) >= (int)sizeof(fresh)) {
         return PAWL_ERR_ADDRESS;
     }
-    fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    fd = mkostemp(fresh, O_CLOEXEC);
     if (fd < 0) {
         return code_of(errno);
     }
     rc = write_version(fd);
+    if (rc == 0 && fchmod(fd, 0644) != 0) {
+        rc = code_of(errno);
+    }
     if (close(fd) != 0 && rc == 0) {
         rc = code_of(errno);
     }
@@ -117,10 +127,10 @@ static int check_version(const char *dir)
     if (path == NULL) {
         return PAWL_ERR_NO_MEMORY;
     }
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT) {
         rc = make_version(path);
-        fd = rc == 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        fd = rc == 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
     }
     if (fd < 0) {
         rc = rc != 0 ? rc : code_of(errno);
@@ -159,7 +169,7 @@ static int open_lock(const char *dir, int *fd)
     if (path == NULL) {
         return PAWL_ERR_NO_MEMORY;
     }
-    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     free(path);
     return *fd < 0 ? code_of(errno) : 0;
 }
@@ -177,6 +187,34 @@ static void give_lock(int fd)
     struct flock whole = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
 
     fcntl(fd, F_SETLK, &whole);
+}
+
+/* False: the file was removed. Whoever comes next would lock another one of that name. */
+static bool lock_is_in_place(const struct local_host *h)
+{
+    char *path = path_in(h->dir, "lock");
+    struct stat named, ours;
+    bool same = path != NULL && stat(path, &named) == 0 && fstat(h->lock_fd, &ours) == 0 &&
+                named.st_dev == ours.st_dev && named.st_ino == ours.st_ino;
+
+    free(path);
+    return same;
+}
+
+/* The directory as it is now: it may have been emptied, or removed and made again. */
+static int renew_lock(struct local_host *h)
+{
+    struct stat st;
+    int fd, rc = check_folder(h->dir, &st);
+
+    rc = rc != 0 ? rc : open_lock(h->dir, &fd);
+    if (rc == 0) {
+        close(h->lock_fd);
+        h->lock_fd = fd;
+        h->device = st.st_dev;
+        h->inode = st.st_ino;
+    }
+    return rc;
 }
 
 /* ---- hosting ---- */
@@ -199,11 +237,11 @@ static int start_server(struct local_host *h)
         o.unix_socket = path;
         o.properties = properties;
         o.n_properties = sizeof(properties) / sizeof(properties[0]);
-        rc = pawl_server_start(&o, &h->server, why, sizeof(why));
+        rc = embed_start(&o, h->session_dir, &h->server, why, sizeof(why));
     }
     if (rc != 0) {
         h->server = NULL;
-        log_error("%s cannot be hosted: %s", h->dir, why);
+        log_limited(LOG_ERROR, "%s cannot be hosted: %s", h->dir, why);
     }
     free(data);
     free(path);
@@ -218,7 +256,7 @@ static int try_to_host(struct local_host *h)
     if (!take_lock(h->lock_fd)) {
         return errno == EAGAIN || errno == EACCES ? 0 : code_of(errno);
     }
-    rc = start_server(h);
+    rc = lock_is_in_place(h) ? start_server(h) : PAWL_ERR_BUSY;
     if (rc != 0) {
         give_lock(h->lock_fd);
     }
@@ -249,20 +287,35 @@ static void sleep_ms(struct local_host *h, int64_t ms)
     pthread_cond_timedwait(&h->wake, &lock, &t);
 }
 
+/* Returns after how long to look again. */
+static int64_t look_after_hosting(struct local_host *h)
+{
+    if (!lock_is_in_place(h)) {
+        log_limited(LOG_WARN, "%s/lock was removed; it is made again", h->dir);
+        stop_server(h);
+        if (renew_lock(h) != 0) {
+            return AFTER_FAILURE_MS;
+        }
+    }
+    if (h->server == NULL) {
+        return try_to_host(h) == 0 ? LOOK_MS : AFTER_FAILURE_MS;
+    }
+    if (pawl_server_error(h->server, NULL, 0) != PAWL_OK) {
+        log_error("the host of %s has stopped", h->dir);
+        stop_server(h);
+        return AFTER_FAILURE_MS; /* perhaps another process fares better */
+    }
+    return LOOK_MS;
+}
+
 static void *watch(void *arg)
 {
     struct local_host *h = arg;
-    int64_t pause = LOOK_MS;
 
     pthread_mutex_lock(&lock);
     while (!h->stop) {
-        if (h->server == NULL) {
-            pause = try_to_host(h) == 0 ? LOOK_MS : AFTER_FAILURE_MS;
-        } else if (pawl_server_error(h->server, NULL, 0) != PAWL_OK) {
-            log_error("the host of %s has stopped", h->dir);
-            stop_server(h);
-            pause = AFTER_FAILURE_MS; /* perhaps another process fares better */
-        }
+        int64_t pause = look_after_hosting(h);
+
         if (!h->stop) {
             sleep_ms(h, pause);
         }
@@ -314,8 +367,10 @@ static int new_host(const char *dir, const struct stat *st, struct local_host **
     h->refs = 1;
     h->device = st->st_dev;
     h->inode = st->st_ino;
-    rc = open_lock(dir, &h->lock_fd);
+    h->session_dir = path_in(dir, SESSION_FOLDER);
+    rc = h->session_dir == NULL ? PAWL_ERR_NO_MEMORY : open_lock(dir, &h->lock_fd);
     if (rc != 0) {
+        free(h->session_dir);
         free(h);
         return rc;
     }
@@ -323,12 +378,15 @@ static int new_host(const char *dir, const struct stat *st, struct local_host **
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&h->wake, &attr);
     pthread_condattr_destroy(&attr);
-    rc = try_to_host(h);
+    for (int tries = 0; (rc = try_to_host(h)) == PAWL_ERR_BUSY && tries < BUSY_TRIES; tries++) {
+        usleep(LOOK_MS * 1000); /* a host that is just ending, or whose lock file was removed */
+    }
     rc = rc != 0 ? rc : start_thread(h);
     if (rc != 0) {
         stop_server(h);
         close(h->lock_fd);
         pthread_cond_destroy(&h->wake);
+        free(h->session_dir);
         free(h);
         return rc;
     }
@@ -388,6 +446,7 @@ static void local_host_close(void *host)
     pthread_cond_broadcast(&host_gone);
     pthread_mutex_unlock(&lock);
     pthread_cond_destroy(&h->wake);
+    free(h->session_dir);
     free(h);
 }
 
@@ -406,6 +465,7 @@ static void after_fork(void)
 
 static void register_once(void)
 {
+    fork_guard_init(); /* its lock is taken under ours */
     pthread_atfork(before_fork, after_fork, after_fork);
     local_hosting_set(&hosting);
 }

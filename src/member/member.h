@@ -38,6 +38,7 @@ enum member_input_kind {
     MEMBER_SNAPSHOT,         /* take a snapshot now, if none is being taken */
     MEMBER_SNAPSHOT_SLICE,   /* go on with it; effects->chunks grows */
     MEMBER_SNAPSHOT_WRITTEN, /* took_ms: the file is in place */
+    MEMBER_SESSION_LEFT,     /* session_id, left_ms: what is left of its time; 0: none */
 };
 
 struct member_input {
@@ -49,6 +50,8 @@ struct member_input {
     int64_t log_bytes; /* of log files since the last roll */
     int64_t took_ms;
     int64_t looked_us; /* what had arrived from clients by then has been told */
+    int64_t session_id;
+    int64_t left_ms;
 };
 
 /* The caller carries these out and leaves them empty. */

@@ -248,6 +248,9 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
         m->writing_snapshot = false;
         server_observe(m->server, SUMMARY_SNAPSHOT_TIME, in->took_ms);
         break;
+    case MEMBER_SESSION_LEFT:
+        server_session_left(m->server, in->session_id, in->left_ms);
+        break;
     }
     m->effects = NULL;
 }

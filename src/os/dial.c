@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "os/fork_guard.h"
 #include "pawl/error.h"
 
 enum { MAX_ADDRESSES = 32, LOOKUP_STACK = 256 * 1024 };
@@ -265,9 +266,11 @@ void lookup_free(struct lookup *l)
 int dial_start(const struct address *a)
 {
     const struct sockaddr *to = (const struct sockaddr *)a->bytes;
-    int fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    int on = 1;
+    int on = 1, fd;
 
+    fork_guard_begin();
+    fd = fork_guard_add(socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    fork_guard_end();
     if (fd < 0) {
         return -1;
     }

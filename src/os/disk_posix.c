@@ -14,6 +14,7 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "os/fork_guard.h"
 #include "pawl/error.h"
 
 struct posix_disk {
@@ -115,7 +116,7 @@ static int open_flags(enum disk_mode mode)
     case DISK_WRITE:
         return O_RDWR | O_CLOEXEC;
     default:
-        return O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC;
+        return O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
     }
 }
 
@@ -139,6 +140,9 @@ static int posix_open(struct disk *base, const char *name, enum disk_mode mode,
     if (fd < 0) {
         return fail("open", "%s %s/%s", verbs[mode], d->path, name);
     }
+    fork_guard_begin();
+    fork_guard_add(fd);
+    fork_guard_end();
     f = must_alloc(sizeof(*f));
     *f = (struct posix_file){.base.ops = &posix_ops, .fd = fd, .name = full_name(d, name)};
     *out = &f->base;
@@ -446,12 +450,23 @@ static int say_busy(const struct posix_disk *d, const char *name, int fd)
     return PAWL_ERR_BUSY;
 }
 
+/* A fork between the two would leave the child a copy that keeps the lock alive. */
+static int open_guarded(int folder_fd, const char *name)
+{
+    int fd;
+
+    fork_guard_begin();
+    fd = fork_guard_add(openat(folder_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    fork_guard_end();
+    return fd;
+}
+
 int disk_posix_lock(struct disk *base, const char *name, struct disk_lock **out)
 {
     struct posix_disk *d = disk_of(base);
     /* Of the open file, not of the process: two servers in one process exclude each other too. */
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int fd = openat(d->folder_fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    int fd = open_guarded(d->folder_fd, name);
     char pid[32];
     int rc, len;
 

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "os/fork_guard.h"
 #include "pawl/error.h"
 
 static _Thread_local char last_error[512];
@@ -44,6 +45,16 @@ static int code_for(int error)
                                : PAWL_ERR_ADDRESS;
 }
 
+static int new_socket(int family)
+{
+    int fd;
+
+    fork_guard_begin();
+    fd = fork_guard_add(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    fork_guard_end();
+    return fd;
+}
+
 static int bound_port_of(int fd)
 {
     struct sockaddr_storage a;
@@ -61,7 +72,7 @@ static int bound_port_of(int fd)
 static int listen_on(const struct addrinfo *a, int backlog)
 {
     int on = 1, off = 0, saved;
-    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = new_socket(a->ai_family);
 
     if (fd < 0) {
         return -1;
@@ -133,8 +144,10 @@ static bool remove_stale(const char *path)
 
 static bool somebody_listens(const struct sockaddr_un *a)
 {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool yes = fd >= 0 && connect(fd, (const struct sockaddr *)a, sizeof(*a)) == 0;
+    int fd = new_socket(AF_UNIX);
+    /* EAGAIN: so many wait to be accepted that there is no room for one more. */
+    bool yes =
+        fd >= 0 && (connect(fd, (const struct sockaddr *)a, sizeof(*a)) == 0 || errno == EAGAIN);
 
     if (fd >= 0) {
         close(fd);
@@ -157,7 +170,7 @@ int socket_listen_unix(const char *path, int backlog, int *fd)
     if (!remove_stale(path)) {
         return fail_unix(PAWL_ERR_EXISTS, path, "the name is taken by something else");
     }
-    listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    listener = new_socket(AF_UNIX);
     if (listener >= 0 && bind(listener, (struct sockaddr *)&a, sizeof(a)) == 0 &&
         listen(listener, backlog > 0 ? backlog : SOMAXCONN) == 0) {
         *fd = listener;
@@ -168,6 +181,32 @@ int socket_listen_unix(const char *path, int backlog, int *fd)
         close(listener);
     }
     return fail_unix(code_for(saved), path, strerror(saved));
+}
+
+bool socket_place_of(const char *path, struct socket_place *out)
+{
+    struct stat st;
+
+    if (lstat(path, &st) != 0) {
+        return false;
+    }
+    *out = (struct socket_place){.device = st.st_dev, .inode = st.st_ino};
+    return true;
+}
+
+int socket_listen_unix_again(const char *path, int backlog, int fd)
+{
+    int fresh, rc = socket_listen_unix(path, backlog, &fresh);
+
+    if (rc != 0) {
+        return rc;
+    }
+    fork_guard_begin();
+    rc = dup3(fresh, fd, O_CLOEXEC);
+    fork_guard_add(fd);
+    fork_guard_end();
+    close(fresh);
+    return rc == fd ? 0 : fail_unix(PAWL_ERR_SYSTEM, path, strerror(errno));
 }
 
 static void describe_v4(const uint8_t *b, struct socket_peer *peer)
@@ -242,7 +281,10 @@ int socket_accept(int listener, bool keepalive, struct socket_peer *peer, int *e
 
     memset(&a, 0, sizeof(a));
     do {
-        fd = accept4(listener, (struct sockaddr *)&a, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        fork_guard_begin();
+        fd = fork_guard_add(
+            accept4(listener, (struct sockaddr *)&a, &len, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        fork_guard_end();
     } while (fd < 0 && concerns_one_connection(errno) && --tries > 0);
     *error = fd >= 0 || errno == EAGAIN || errno == EWOULDBLOCK ? 0 : errno;
     if (fd < 0) {
@@ -256,6 +298,14 @@ int socket_accept(int listener, bool keepalive, struct socket_peer *peer, int *e
         }
     }
     return fd;
+}
+
+int64_t socket_peer_pid(int fd)
+{
+    struct ucred peer = {0};
+    socklen_t len = sizeof(peer);
+
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.pid : 0;
 }
 
 long socket_read(int fd, void *data, size_t len)

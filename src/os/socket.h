@@ -16,6 +16,17 @@ int socket_listen_tcp(const char *host, int port, int backlog, int *fd, int *bou
 /* A stale socket file nobody listens on is replaced; one in use is PAWL_ERR_BUSY. */
 int socket_listen_unix(const char *path, int backlog, int *fd);
 
+/* The name may have been removed under us, by a cleaner of /tmp for instance: `place`, taken when
+ * the socket was made, tells whether it is still ours. */
+struct socket_place {
+    uint64_t device, inode;
+};
+bool socket_place_of(const char *path, struct socket_place *out);
+
+/* Listens anew at `path`, on the same descriptor; who waits at the old place is lost if not
+ * accepted before. */
+int socket_listen_unix_again(const char *path, int backlog, int fd);
+
 const char *socket_last_error(void);
 
 /* As Java writes them: IPv4 dotted (also when mapped into IPv6), IPv6 without compression. A Unix
@@ -34,6 +45,9 @@ int socket_accept(int listener, bool keepalive, struct socket_peer *peer, int *e
 /* Whether the process could open one more file and would still have `reserve` left (a quarter of
  * its limit, if that is less). `fd` is any open one. */
 bool socket_files_left(int fd, int reserve);
+
+/* The process that connected through a Unix socket, in our pid namespace; 0: not to be seen. */
+int64_t socket_peer_pid(int fd);
 
 /* Bytes moved; 0: would block; -1: the link is gone (for reading also: the other side closed). */
 long socket_read(int fd, void *data, size_t len);

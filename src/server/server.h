@@ -143,6 +143,9 @@ void server_commit(struct server *s, struct proposal *p);
  * arrived at `looked_us`, by the clock of server_set_time(), has been received. */
 void server_tick(struct server *s, int64_t looked_us);
 
+/* Somebody knows better than silence how much time a session has left; 0: it ends now. */
+void server_session_left(struct server *s, int64_t id, int64_t left_ms);
+
 /* pipeline.c: goes on with connections whose input had to wait for commits. */
 void server_resume(struct server *s);
 

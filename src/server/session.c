@@ -77,6 +77,12 @@ bool session_touch(struct session_table *t, struct session *s, int64_t now_ms)
     return true;
 }
 
+void session_set_left(struct session_table *t, struct session *s, int64_t now_ms, int64_t left_ms)
+{
+    ASSERT(!s->closing);
+    expiry_touch(&t->expiry, &s->expiry, now_ms, left_ms);
+}
+
 void session_set_closing(struct session_table *t, struct session *s)
 {
     ASSERT(!s->closing);

@@ -51,6 +51,9 @@ void session_remove(struct session_table *t, struct session *s);
 /* Heard from it. False when it is closing. */
 bool session_touch(struct session_table *t, struct session *s, int64_t now_ms);
 
+/* So much of its time is left unless it is heard from. */
+void session_set_left(struct session_table *t, struct session *s, int64_t now_ms, int64_t left_ms);
+
 /* Takes out of the queue one session that is due: to be closed, or touched after all. */
 struct session *session_pop_due(struct session_table *t, int64_t now_ms);
 void session_set_closing(struct session_table *t, struct session *s);

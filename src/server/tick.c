@@ -47,6 +47,22 @@ static void expire_sessions(struct server *s)
     }
 }
 
+void server_session_left(struct server *s, int64_t id, int64_t left_ms)
+{
+    struct request q = {.type = OP_CLOSE_SESSION};
+    struct session *session = session_find(&s->sessions, id);
+
+    if (session == NULL || session->closing) {
+        return;
+    }
+    if (left_ms > 0) {
+        session_set_left(&s->sessions, session, server_now_ms(s), left_ms);
+        return;
+    }
+    s->stats.stale_sessions_expired++;
+    server_submit(s, NULL, 0, &q, id);
+}
+
 /* ---- connections ---- */
 
 static bool never_opened_a_session(const struct server *s, const struct connection *c)

@@ -3,15 +3,18 @@
 #define _GNU_SOURCE
 #include <pawl/pawl.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -146,19 +149,447 @@ static void a_folder_without_permission_says_so(void **state)
     assert_int_equal(status, 0);
 }
 
-/* A file system of its own would need root; /dev/full is a disk that is full to begin with. */
-static void a_full_disk_is_said(void **state)
+static void a_full_disk_is_reported(void **state)
 {
-    char path[160], version[200];
-    int rc;
+    struct rlimit none = {0, 0};
+    char path[160];
+    int rc, status;
+    pid_t pid;
 
     (void)state;
     snprintf(path, sizeof(path), "%s/full", dir);
     assert_int_equal(mkdir(path, 0700), 0);
-    snprintf(version, sizeof(version), "%s/version.%d", path, (int)getpid());
-    assert_int_equal(symlink("/dev/full", version), 0);
-    open_local(path, 10000, &rc);
-    assert_int_equal(rc, PAWL_ERR_DISK_FULL);
+    pid = fork();
+    if (pid == 0) { /* a file system of its own would need root */
+        signal(SIGXFSZ, SIG_IGN);
+        if (setrlimit(RLIMIT_FSIZE, &none) != 0) {
+            _exit(2);
+        }
+        open_local(path, 10000, &rc);
+        _exit(rc == PAWL_ERR_DISK_FULL ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* ---- what strangers left in the directory ---- */
+
+static void plant(const char *folder, const char *name, const char *target)
+{
+    char path[300];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    assert_int_equal(symlink(target, path), 0);
+}
+
+static long size_of(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? (long)st.st_size : -1;
+}
+
+static void planted_links_are_not_followed(void **state)
+{
+    static const char *const names[] = {"lock", "version", "data/pawl.lock"};
+    char victim[160], path[160], name[64];
+    FILE *f;
+    int rc;
+
+    (void)state;
+    snprintf(victim, sizeof(victim), "%s/victim", dir);
+    f = fopen(victim, "w");
+    fputs("precious\n", f);
+    fclose(f);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        snprintf(path, sizeof(path), "%s/planted%zu", dir, i);
+        assert_int_equal(mkdir(path, 0700), 0);
+        strcat(path, "/data");
+        assert_int_equal(mkdir(path, 0700), 0);
+        path[strlen(path) - strlen("/data")] = '\0';
+        plant(path, names[i], victim);
+        open_local(path, 10000, &rc);
+        assert_int_not_equal(rc, PAWL_OK);
+        assert_int_equal(size_of(victim), 9);
+    }
+    /* The name that was guessed before is not used any more. */
+    snprintf(path, sizeof(path), "%s/planted-version", dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(name, sizeof(name), "version.%d", (int)getpid());
+    plant(path, name, victim);
+    pawl_client_close(open_local(path, 10000, &rc));
+    assert_int_equal(rc, PAWL_OK);
+    assert_int_equal(size_of(victim), 9);
+}
+
+static bool socket_is_there(void)
+{
+    char path[128];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "%s/socket", dir);
+    return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+static void remove_from_dir(const char *name)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* A process that runs `body` with a handle of its own, tells us when it is ready, and then waits
+ * until it is killed or `until` is closed. */
+struct helper {
+    pid_t pid;
+    int ready, until;
+};
+
+typedef void (*helper_fn)(struct pawl_client *c, int report);
+
+static void run_helper(helper_fn body, int session_ms, int report, int until)
+{
+    int rc;
+    struct pawl_client *c = open_local(dir, session_ms, &rc);
+
+    if (rc != PAWL_OK || pawl_client_wait_connected(c, SOON_S * 1000) != PAWL_OK) {
+        _exit(3);
+    }
+    body(c, report);
+    (void)!read(until, &rc, 1);
+    _exit(0);
+}
+
+static struct helper helper_start(helper_fn body, int session_ms)
+{
+    struct helper h;
+    int report[2], until[2];
+
+    assert_int_equal(pipe2(report, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(until, O_CLOEXEC), 0);
+    h.pid = fork();
+    assert_true(h.pid >= 0);
+    if (h.pid == 0) {
+        close(report[0]);
+        close(until[1]);
+        run_helper(body, session_ms, report[1], until[0]);
+    }
+    close(report[1]);
+    close(until[0]);
+    h.ready = report[0];
+    h.until = until[1];
+    return h;
+}
+
+static void helper_read(const struct helper *h, void *data, size_t len)
+{
+    assert_int_equal(read(h->ready, data, len), (ssize_t)len);
+}
+
+static void helper_kill(struct helper *h)
+{
+    int status;
+
+    kill(h->pid, SIGKILL);
+    assert_int_equal(waitpid(h->pid, &status, 0), h->pid);
+    close(h->ready);
+    close(h->until);
+}
+
+static void make_node(struct pawl_client *c, int report)
+{
+    struct pawl_reply *r = NULL;
+    int64_t id = 0;
+
+    if (pawl_create(c, PAWL_CREATE(.path = "/mine", .mode = PAWL_EPHEMERAL), NULL) != PAWL_OK ||
+        pawl_exists(c, "/mine", NULL, &r) != PAWL_OK) {
+        _exit(4);
+    }
+    id = r->stat.ephemeral_owner;
+    pawl_reply_free(r);
+    (void)!write(report, &id, sizeof(id));
+}
+
+static void make_node_and_fork(struct pawl_client *c, int report)
+{
+    pid_t child = fork();
+
+    if (child == 0) { /* lives on, with what it inherited, until the report is closed */
+        struct pollfd p = {.fd = report, .events = 0};
+
+        poll(&p, 1, -1);
+        _exit(0);
+    }
+    make_node(c, report);
+    (void)!write(report, &child, sizeof(child));
+}
+
+static void nothing(struct pawl_client *c, int report)
+{
+    (void)c;
+    (void)!write(report, "r", 1);
+}
+
+/* How long `path` lasts, as another client sees it, in ms; it must go. */
+static int64_t time_to_vanish(struct pawl_client *c, const char *path)
+{
+    int64_t began = now_ms();
+
+    while (pawl_exists(c, path, NULL, NULL) != PAWL_ERR_NO_NODE) {
+        assert_true(now_ms() - began < 3 * SOON_S * 1000);
+        usleep(5000);
+    }
+    return now_ms() - began;
+}
+
+/* ---- the host goes, or its files ---- */
+
+static void a_socket_that_was_removed_is_made_again(void **state)
+{
+    int rc;
+    char ready;
+    struct pawl_client *c = open_local(dir, 10000, &rc);
+    struct helper other;
+
+    (void)state;
+    assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
+    remove_from_dir("socket");
+    while (!socket_is_there()) {
+        usleep(2000);
+    }
+    other = helper_start(nothing, 10000); /* it can connect */
+    helper_read(&other, &ready, 1);
+    assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
+    helper_kill(&other);
+    pawl_client_close(c);
+    assert_false(socket_is_there());
+}
+
+static void a_lock_that_was_removed_does_not_make_two_hosts(void **state)
+{
+    char ready;
+    int rc;
+    struct helper first = helper_start(nothing, 10000), second;
+    struct pawl_client *c;
+
+    (void)state;
+    helper_read(&first, &ready, 1);
+    remove_from_dir("lock");
+    second = helper_start(nothing, 10000);
+    helper_read(&second, &ready, 1);
+    c = open_local(dir, 10000, &rc);
+    assert_int_equal(rc, PAWL_OK);
+    assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
+    helper_kill(&first);
+    helper_kill(&second);
+    assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
+    pawl_client_close(c);
+}
+
+/* The child has copies of the socket, of the connections and of the locks. */
+static void a_forked_child_keeps_nothing(void **state)
+{
+    struct helper host = helper_start(make_node_and_fork, 60000), client;
+    struct pawl_client *c;
+    int64_t id, began;
+    pid_t child;
+    char ready;
+    int rc;
+
+    (void)state;
+    helper_read(&host, &id, sizeof(id));
+    helper_read(&host, &child, sizeof(child));
+    client = helper_start(nothing, 60000); /* connected to the host that is about to go */
+    helper_read(&client, &ready, 1);
+    c = open_local(dir, 60000, &rc);
+    assert_int_equal(rc, PAWL_OK);
+    assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
+    began = now_ms();
+    kill(host.pid, SIGKILL);
+    waitpid(host.pid, NULL, 0);
+    assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
+    time_to_vanish(c, "/mine");
+    assert_true(now_ms() - began < 20000); /* much less; 40 s, had the child kept the connection */
+    assert_int_equal(kill(child, 0), 0);
+    pawl_client_close(c);
+    helper_kill(&client);
+    c = open_local(dir, 10000, &rc); /* and now we host beside the child */
+    assert_int_equal(rc, PAWL_OK);
+    assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
+    assert_int_equal(kill(child, 0), 0);
+    pawl_client_close(c);
+    close(host.ready);
+    close(host.until);
+}
+
+/* ---- sessions end with their processes ---- */
+
+enum { LONG_SESSION_MS = 120000 };
+
+static void a_killed_holder_is_noticed_by_the_next_host(void **state)
+{
+    struct helper holder = helper_start(make_node, LONG_SESSION_MS);
+    struct pawl_client *c;
+    int64_t id;
+    int rc;
+
+    (void)state;
+    helper_read(&holder, &id, sizeof(id));
+    helper_kill(&holder);
+    c = open_local(dir, 10000, &rc);
+    assert_true(time_to_vanish(c, "/mine") < LONG_SESSION_MS / 4);
+    pawl_client_close(c);
+}
+
+static void a_killed_holder_is_noticed_by_the_same_host(void **state)
+{
+    int rc;
+    struct pawl_client *c = open_local(dir, 10000, &rc);
+    struct helper holder = helper_start(make_node, LONG_SESSION_MS);
+    int64_t id;
+
+    (void)state;
+    helper_read(&holder, &id, sizeof(id));
+    kill(holder.pid, SIGKILL); /* not reaped: it has ended all the same */
+    assert_true(time_to_vanish(c, "/mine") < LONG_SESSION_MS / 4);
+    helper_kill(&holder);
+    pawl_client_close(c);
+}
+
+static void detach_and_report(struct pawl_client *c, int report)
+{
+    struct pawl_bytes none = {NULL, 0};
+    void *blob;
+    size_t len;
+
+    make_node(c, report);
+    if (pawl_client_detach(c, none, &blob, &len) != PAWL_OK) {
+        _exit(5);
+    }
+    (void)!write(report, &len, sizeof(len));
+    (void)!write(report, blob, len);
+}
+
+static struct pawl_client *attach(const void *blob, size_t len)
+{
+    struct pawl_client_options o;
+    struct pawl_client *c = NULL;
+    char servers[256];
+
+    snprintf(servers, sizeof(servers), "local:%s", dir);
+    pawl_client_options_init(&o);
+    o.servers = servers;
+    o.session_timeout_ms = LONG_SESSION_MS;
+    o.timeout_ms = SOON_S * 1000;
+    o.attach = (struct pawl_bytes){blob, len};
+    if (pawl_client_open(&o, &c) != PAWL_OK ||
+        pawl_client_wait_connected(c, SOON_S * 1000) != PAWL_OK) {
+        return NULL;
+    }
+    return c;
+}
+
+static char blob[1024];
+static size_t blob_len;
+
+static void detached_by_a_process_that_ended(void)
+{
+    struct helper holder = helper_start(detach_and_report, LONG_SESSION_MS);
+    int64_t id;
+
+    helper_read(&holder, &id, sizeof(id));
+    helper_read(&holder, &blob_len, sizeof(blob_len));
+    assert_true(blob_len <= sizeof(blob));
+    helper_read(&holder, blob, blob_len);
+    helper_kill(&holder);
+}
+
+static void attach_and_report(struct pawl_client *c, int report)
+{
+    pawl_client_close(c);
+    c = attach(blob, blob_len);
+    if (c == NULL || pawl_exists(c, "/mine", NULL, NULL) != PAWL_OK) {
+        _exit(6);
+    }
+    (void)!write(report, "r", 1);
+}
+
+static void a_detached_session_outlives_its_process(void **state)
+{
+    struct helper next;
+    struct pawl_client *c;
+    char ready;
+    int rc;
+
+    (void)state;
+    detached_by_a_process_that_ended();
+    c = open_local(dir, 10000, &rc); /* a host that finds no process for the session */
+    assert_int_equal(pawl_exists(c, "/mine", NULL, NULL), PAWL_OK);
+    usleep(1500000); /* it has looked at all processes more than once */
+    assert_int_equal(pawl_exists(c, "/mine", NULL, NULL), PAWL_OK);
+    next = helper_start(attach_and_report, LONG_SESSION_MS);
+    helper_read(&next, &ready, 1);
+    assert_int_equal(pawl_exists(c, "/mine", NULL, NULL), PAWL_OK);
+    helper_kill(&next); /* and from now on it is that process's */
+    assert_true(time_to_vanish(c, "/mine") < LONG_SESSION_MS / 4);
+    pawl_client_close(c);
+}
+
+/* The owner cannot be seen, as from another pid namespace: only time can tell. No host lasts as
+ * long as the session does, but together they do. */
+static void time_counts_across_hosts(void **state)
+{
+    enum { SHORT_SESSION_MS = 3000, HOST_MS = 300, MOST_HOSTS = 100 };
+    struct helper holder = helper_start(make_node, SHORT_SESSION_MS);
+    char path[160];
+    int64_t id;
+    int rc = PAWL_OK, hosts = 0;
+    FILE *f;
+
+    (void)state;
+    helper_read(&holder, &id, sizeof(id));
+    helper_kill(&holder);
+    snprintf(path, sizeof(path), "%s/sessions/%016" PRIx64, dir, (uint64_t)id);
+    f = fopen(path, "w");
+    fprintf(f, "pawl session 1 - 0 0 0 0\n");
+    fclose(f);
+    for (; rc == PAWL_OK && hosts < MOST_HOSTS; hosts++) {
+        struct pawl_client *c = open_local(dir, 10000, &rc);
+
+        assert_int_equal(rc, PAWL_OK);
+        rc = pawl_exists(c, "/mine", NULL, NULL);
+        usleep(HOST_MS * 1000);
+        pawl_client_close(c);
+    }
+    assert_int_equal(rc, PAWL_ERR_NO_NODE);
+    assert_true(hosts > 2); /* and it was not ended at once */
+}
+
+static void sessions_leave_no_files(void **state)
+{
+    char path[160];
+    struct dirent *e;
+    struct pawl_client *c;
+    int rc, n = 1;
+    DIR *d;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/sessions", dir);
+    for (int tries = 0; tries < 100 && n > 0; tries++) {
+        c = open_local(dir, 10000, &rc);
+        assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
+        usleep(200000);
+        pawl_client_close(c);
+        n = 0;
+        d = opendir(path);
+        while ((e = readdir(d)) != NULL) {
+            n += strlen(e->d_name) == 16;
+        }
+        closedir(d);
+        n = n <= 1 ? 0 : n; /* ours, closed a moment ago */
+    }
+    assert_int_equal(n, 0);
 }
 
 /* ---- eight processes, and one that kills ---- */
@@ -482,7 +913,16 @@ int main(void)
         cmocka_unit_test(a_stale_socket_is_replaced),
         cmocka_unit_test(folders_that_cannot_be_used_say_why),
         cmocka_unit_test(a_folder_without_permission_says_so),
-        cmocka_unit_test(a_full_disk_is_said),
+        cmocka_unit_test(a_full_disk_is_reported),
+        cmocka_unit_test(planted_links_are_not_followed),
+        cmocka_unit_test(a_socket_that_was_removed_is_made_again),
+        cmocka_unit_test(a_lock_that_was_removed_does_not_make_two_hosts),
+        cmocka_unit_test(a_killed_holder_is_noticed_by_the_next_host),
+        cmocka_unit_test(a_killed_holder_is_noticed_by_the_same_host),
+        cmocka_unit_test(a_forked_child_keeps_nothing),
+        cmocka_unit_test(a_detached_session_outlives_its_process),
+        cmocka_unit_test(time_counts_across_hosts),
+        cmocka_unit_test(sessions_leave_no_files),
         cmocka_unit_test(the_host_may_be_killed_at_any_moment),
     };
 

@@ -49,7 +49,7 @@ static void failed(struct pawl_latch *l, int err, void *user)
     const struct user *u = user;
 
     (void)l;
-    if (user_lives(u) && !sim_may_be_refused(u->sim, err)) {
+    if (user_lives(u)) {
         world_violated("user %d: latch says %s", u->id, pawl_error_name(err));
     }
 }
@@ -92,8 +92,7 @@ static void act(struct user *u)
     struct sim *s = u->sim;
 
     if (c->latch == NULL) {
-        if (!s->calm || u->takes_up) {
-            u->takes_up = false;
+        if (!s->calm) {
             start(u);
         }
     } else if (s->calm ? c->told && pawl_latch_is_leader(c->latch)
@@ -107,7 +106,7 @@ static void act(struct user *u)
 
 static bool is_idle(const struct user *u)
 {
-    return ((const struct candidate *)u->own)->latch == NULL && !u->takes_up;
+    return ((const struct candidate *)u->own)->latch == NULL;
 }
 
 /* At most one. */
@@ -137,5 +136,4 @@ const struct kind latch_kind = {
     .is_idle = is_idle,
     .free = free_latch,
     .check = check,
-    .bears_refusals = true,
 };

@@ -100,10 +100,7 @@ void link_close(struct engine *e)
 
 void link_forget(struct engine *e)
 {
-    if (e->link.fd >= 0) {
-        close(e->link.fd);
-        e->link.fd = -1;
-    }
+    e->link.fd = -1; /* closed when it forked: see os/fork_guard.h */
 }
 
 /* ---- making links ---- */
