@@ -298,14 +298,22 @@ static bool may_set(struct config *c, const struct config_key *k, const char *te
     return wins;
 }
 
-/* Asking for something that nobody here looks at. Switching it off, or its default, is fine. */
-static bool has_no_effect(const struct config_key *k, const char *text,
-                          const struct config_parsed *parsed)
+/* Asking for something that nobody here looks at. What is so anyway may be said: the default, and
+ * "false" for what this version does not have. */
+static bool config_has_no_effect(const struct config_key *k, const struct config_parsed *parsed)
 {
     bool off = k->type == CONFIG_TYPE_BOOL && parsed->number == 0;
-    bool usual = k->default_text != NULL && strcmp(k->default_text, text) == 0;
 
-    return k->field == CONFIG_FIELD_NONE && k->class != CONFIG_CLASS_ENSEMBLE && !off && !usual;
+    if (k->field != CONFIG_FIELD_NONE) {
+        return false;
+    }
+    return k->default_text == NULL ? !off : strcmp(k->default_text, parsed->text) != 0;
+}
+
+static const char *config_without_effect(const struct config_key *k)
+{
+    return k->class == CONFIG_CLASS_ENSEMBLE ? "has no effect: this server stands alone"
+                                             : "known, but without effect in this version";
 }
 
 /* What Java would say, or do differently, about a value that is right. */
@@ -321,8 +329,8 @@ static void warn_about_value(struct config *c, const struct config_key *k, const
         config_warn(c, place, k->name, "%s is relative. Prepend ./ to indicate that you're sure!",
                     text);
     }
-    if (has_no_effect(k, text, parsed)) {
-        config_warn(c, place, k->name, "known, but without effect in this version");
+    if (config_has_no_effect(k, parsed)) {
+        config_warn(c, place, k->name, "%s", config_without_effect(k));
     }
 }
 
@@ -368,6 +376,10 @@ static int set_at(struct config *c, const char *name, const char *text, struct c
                     rest);
     }
     if (k->family) {
+        if (k->class !=
+            CONFIG_CLASS_ENSEMBLE) { /* those are the members; nobody reads the others */
+            config_warn(c, &place, name, "%s", config_without_effect(k));
+        }
         config_entry_set(c, k, rest, text, place);
         return 0;
     }

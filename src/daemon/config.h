@@ -77,12 +77,6 @@ struct config {
         int purge_keep;
         int64_t purge_interval_ms; /* <= 0: off */
         bool digest;
-        bool last_zxid_in_snapshot;
-        int commit_log_count;
-        double snapshot_size_factor;
-        int64_t flush_delay_ms;
-        int64_t write_queue_poll_ms;
-        int max_batch;
     } store;
 
     struct {
@@ -92,26 +86,19 @@ struct config {
         int global_outstanding_limit;
         int max_packet_bytes;       /* jute.maxbuffer */
         int max_packet_extra_bytes; /* room above it for our own records */
-        int buffer_start_bytes;
-        bool extended_types; /* TTL nodes */
+        bool extended_types;        /* TTL nodes */
         bool ttl_as_in_353;
         bool skip_acl;
-        bool eager_acl_check;
         bool enforce_quota;
         bool close_session_txn;
         bool read_only_mode;
         char *four_letter_words; /* comma separated, or "*"; srvr is always allowed */
-        int response_cache_size;
-        int children_cache_size;
         int64_t container_check_interval_ms;
         int container_max_per_minute;
         int64_t container_max_never_used_ms; /* 0: never */
         int64_t throttled_op_wait_ms;        /* 0: off */
         int64_t large_request_max_bytes;
         int64_t large_request_threshold_bytes; /* <= 0: off */
-        int read_workers;
-        int max_read_batch;
-        int max_commit_batch;
     } server;
 
     struct {
@@ -130,10 +117,6 @@ struct config {
 
     struct {
         int max_requests; /* 0: off */
-        int64_t stall_time_ms;
-        bool drop_stale;
-        bool stale_latency_check;
-        bool stale_connection_check;
     } request_throttle;
 
     struct {
@@ -147,7 +130,6 @@ struct config {
         int max_connections;    /* <= 0: no limit */
         int64_t sessionless_ms; /* a connection without a session is closed after this */
         bool tcp_keepalive;
-        int max_tls_handshakes; /* <= 0: no limit */
     } net;
 
     struct {
@@ -172,8 +154,6 @@ struct config {
         bool multi_address;
         bool db_autocreate;
         char *dynamic_file;
-        int max_snap_syncs;
-        int max_diff_syncs;
         int64_t my_id; /* -1: no myid file */
         struct config_member *member;
         size_t n_members;
@@ -217,14 +197,16 @@ int config_finish(struct config *c, struct config_lines *errors);
 /* More than this one server is to decide; valid after config_finish(). */
 bool config_is_ensemble(const struct config *c);
 
-/* What is valid but cannot be served by this version (an ensemble, TLS, SASL), as errors: better
- * not to start than to run with less protection than was asked for. */
-int config_check_supported(const struct config *c, struct config_lines *errors);
+/* What is valid but cannot be served by this version or on this system (an ensemble, TLS, SASL, a
+ * scheme or hash that is not there), as errors: better not to start than to run with less
+ * protection than was asked for, or to lock everybody out. In supported.c. */
+int config_check_supported(struct config *c, struct config_lines *errors);
 
-/* Takes over from `fresh`, a finished configuration, what may change in a running server. One
- * line in `notes` per key that differs: taken, or only with the next start. True if any was taken.
- */
-bool config_reload(struct config *running, const struct config *fresh, struct config_lines *notes);
+/* Takes over from `fresh`, a finished configuration, what may change in a running server. What is
+ * derived from a value that may not (the session timeouts from tickTime) stays as that value does:
+ * `fresh` is changed so. One line in `notes` per key that differs: taken, or only with the next
+ * start. True if any was taken. */
+bool config_reload(struct config *running, struct config *fresh, struct config_lines *notes);
 
 /* Any key by name, also those without a field: the text that was given, or the default; NULL when
  * there is neither or the name is unknown. Lent until the key is set again. */

@@ -259,6 +259,9 @@ static void reload(struct host *h)
     s->options.min_session_timeout_ms = fresh.min_session_timeout_ms;
     s->options.max_session_timeout_ms = fresh.max_session_timeout_ms;
     s->options.words = fresh.words;
+    if (!h->in_memory) {
+        txnlog_thread_warn_above(h->txnlog, h->config->store.fsync_warning_ms);
+    }
 }
 
 static void on_wake(uv_async_t *async)

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,6 +15,7 @@
 
 struct txnlog_thread {
     struct txnlog_thread_options options;
+    _Atomic int64_t warn_above_ms;
     struct txnlog *log; /* the thread's alone */
     const struct log_target *log_target;
     pthread_t thread;
@@ -46,7 +48,7 @@ static int write_blocks(struct txnlog_thread *t, struct txn_batch *batch)
 
 static void warn_if_slow(struct txnlog_thread *t, int64_t took_ms, int64_t log_bytes)
 {
-    if (took_ms > t->options.fsync_warning_ms) {
+    if (took_ms > atomic_load(&t->warn_above_ms)) {
         log_limited(LOG_WARN,
                     "fsync-ing the write ahead log in the log thread took %" PRId64
                     "ms which will adversely effect operation latency. File size is %" PRId64
@@ -126,6 +128,7 @@ int txnlog_thread_start(const struct txnlog_thread_options *options, struct txnl
         return rc;
     }
     t->options = *options;
+    atomic_init(&t->warn_above_ms, options->fsync_warning_ms);
     t->log_target = logging_used();
     txn_batch_init(&t->waiting);
     pthread_mutex_init(&t->lock, NULL);
@@ -171,4 +174,9 @@ void txnlog_thread_stop(struct txnlog_thread *t)
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->changed);
     free(t);
+}
+
+void txnlog_thread_warn_above(struct txnlog_thread *t, int64_t ms)
+{
+    atomic_store(&t->warn_above_ms, ms);
 }

@@ -41,4 +41,7 @@ void txnlog_thread_progress(struct txnlog_thread *t, struct txnlog_progress *out
 /* Writes what it was given, then ends. NULL is allowed. */
 void txnlog_thread_stop(struct txnlog_thread *t);
 
+/* A sync that takes longer is a warning from now on. */
+void txnlog_thread_warn_above(struct txnlog_thread *t, int64_t ms);
+
 #endif

@@ -250,10 +250,34 @@ static bool digest_matches(const char *mine, struct bytes wanted)
     return bytes_equal_str(wanted, mine);
 }
 
+/* Java writes SHA-256, OpenSSL SHA256. NULL: there is none of that name. */
+static const EVP_MD *digest_algorithm(const char *name)
+{
+    const EVP_MD *md = EVP_get_digestbyname(name);
+    char plain[32];
+    size_t n = 0;
+
+    if (md != NULL) {
+        return md;
+    }
+    for (; *name != '\0' && n < sizeof(plain) - 1; name++) {
+        if (*name != '-') {
+            plain[n++] = *name;
+        }
+    }
+    plain[n] = '\0';
+    return EVP_get_digestbyname(plain);
+}
+
+bool auth_digest_is_known(const char *algorithm)
+{
+    return digest_algorithm(algorithm) != NULL;
+}
+
 /* "user:hash"; the caller's to free. NULL when the algorithm is not known. */
 static char *digest_id(const char *algorithm, struct bytes auth)
 {
-    const EVP_MD *md = EVP_get_digestbyname(algorithm);
+    const EVP_MD *md = digest_algorithm(algorithm);
     unsigned char hash[EVP_MAX_MD_SIZE];
     unsigned char text[2 * EVP_MAX_MD_SIZE];
     const uint8_t *colon = auth.len == 0 ? NULL : memchr(auth.data, ':', auth.len);
@@ -344,18 +368,17 @@ int auth_add(struct connection *c, const struct auth_options *o, struct bytes sc
     return add_auth_id(c, "ip", c->peer.ip);
 }
 
-static bool list_names(const char *comma_list, const char *name)
+/* The names stand between commas, with blanks around them or not. */
+static bool list_names(const char *list, const char *name)
 {
     size_t len = strlen(name);
 
-    for (const char *p = comma_list; *p != '\0';) {
-        const char *end = strchr(p, ',');
-        size_t n = end == NULL ? strlen(p) : (size_t)(end - p);
-
-        if (n == len && memcmp(p, name, len) == 0) {
-            return true;
+    for (const char *p = list; *p != '\0';) {
+        p += strspn(p, ", \t");
+        if (strncmp(p, name, len) == 0 && strchr(", \t", p[len]) != NULL) {
+            return true; /* strchr() finds the end of the string, too */
         }
-        p += end == NULL ? n : n + 1;
+        p += strcspn(p, ",");
     }
     return false;
 }

@@ -16,7 +16,7 @@ struct auth_options {
     bool digest_enabled;
     const char *digest_algorithm; /* "SHA1" */
     const char *super_digest;     /* "super:hash"; NULL: no super user */
-    const char *enforced_schemes; /* "digest,sasl": what a session must have; NULL: nothing */
+    const char *enforced_schemes; /* "digest, ip": what a session must have; NULL: nothing */
 };
 
 /* The id that every connection begins with. */
@@ -47,5 +47,8 @@ struct bytes auth_user(const struct auth_id *id);
 void auth_write_redacted(struct strbuf *out, const struct acl_entry *e);
 
 bool auth_scheme_is_known(const char *scheme);
+
+/* Whether ids of the scheme digest can be made with this hash. */
+bool auth_digest_is_known(const char *algorithm);
 
 #endif

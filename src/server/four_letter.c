@@ -189,6 +189,11 @@ bool four_letter_is_known(uint32_t code)
     return code == TELNET_INTERRUPT || find_word(code) != NULL;
 }
 
+bool four_letter_word_is_known(const char *name)
+{
+    return strlen(name) == 4 && find_word(load_u32((const uint8_t *)name)) != NULL;
+}
+
 /* ---- the whitelist ---- */
 
 static struct bytes trimmed(const char *text, size_t len)

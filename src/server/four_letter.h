@@ -8,6 +8,9 @@
 /* Whether the first four bytes of a connection, read as a big-endian number, are a word. */
 bool four_letter_is_known(uint32_t word);
 
+/* The same of a name in a configuration. */
+bool four_letter_word_is_known(const char *name);
+
 /* Answers the word at the start of `bytes` into c->out and closes the connection behind it; a word
  * that is not on the whitelist is answered with just that. Returns how many bytes were taken; 0
  * when more must come first (stmk reads eight behind it). */

@@ -394,6 +394,12 @@ static void one_of_the_enforced_schemes_is_enough(void **state)
     assert_false(auth_is_sufficient(&c, &o));
     o.enforced_schemes = "sasl,ip";
     assert_true(auth_is_sufficient(&c, &o));
+    o.enforced_schemes = "digest, ip";
+    assert_true(auth_is_sufficient(&c, &o));
+    o.enforced_schemes = "ip ,digest";
+    assert_true(auth_is_sufficient(&c, &o));
+    o.enforced_schemes = " digest, ipx";
+    assert_false(auth_is_sufficient(&c, &o));
     o.enforced_schemes = "sasl,digest";
     add(&c, "digest", "bob:pw");
     assert_true(auth_is_sufficient(&c, &o));

@@ -253,12 +253,11 @@ static void derived_defaults_follow_what_they_derive_from(void **state)
     struct fixture *f = *state;
     const struct config *c = &f->config;
 
-    assert_int_equal(load(f, "dataDir=/d\ntickTime=500\nflushDelay=30\njute.maxbuffer=0x200000\n"
+    assert_int_equal(load(f, "dataDir=/d\ntickTime=500\njute.maxbuffer=0x200000\n"
                              "readonlymode.enabled=true\nclientPort=0\n"),
                      0);
     assert_int_equal(c->server.min_session_timeout_ms, 1000);
     assert_int_equal(c->server.max_session_timeout_ms, 10000);
-    assert_int_equal(c->store.write_queue_poll_ms, 10);
     assert_int_equal(c->server.max_packet_extra_bytes, 0x200000);
     assert_string_equal(c->server.four_letter_words, "srvr,isro");
     assert_int_equal(c->net.client_port, 0);
@@ -335,7 +334,6 @@ static const struct value_case value_cases[] = {
     BOOLEAN("datadir.autocreate", "false", store.autocreate, false),
     BOOLEAN("enforceQuota", "true", server.enforce_quota, true),
     BOOLEAN("digest.enabled", "false", store.digest, false),
-    BOOLEAN("serializeLastProcessedZxid.enabled", "false", store.last_zxid_in_snapshot, false),
     INT("log.level", "debug", log.level, LOG_DEBUG),
     INT("log.level", "error", log.level, LOG_ERROR),
     INT("log.level", "WARN", log.level, LOG_WARN),
@@ -353,18 +351,7 @@ static const struct value_case value_cases[] = {
     INT("snapshot.compression.method", "gz", store.snapshot_compression, CONFIG_COMPRESS_GZIP),
     INT("snapshot.compression.method", "snappy", store.snapshot_compression,
         CONFIG_COMPRESS_SNAPPY),
-    INT("commitLogCount", "600", store.commit_log_count, 600),
-    RATIO("snapshotSizeFactor", "-1", store.snapshot_size_factor, -1),
-    INT64("flushDelay", "5", store.flush_delay_ms, 5),
-    INT64("maxWriteQueuePollTime", "6", store.write_queue_poll_ms, 6),
-    INT("maxBatchSize", "50", store.max_batch, 50),
-    INT("maxResponseCacheSize", "0", server.response_cache_size, 0),
-    INT("maxGetChildrenResponseCacheSize", "-5", server.children_cache_size, -5),
-    INT("intBufferStartingSizeBytes", "32", server.buffer_start_bytes, 32),
     INT64("nio.sessionlessCnxnTimeout", "500", net.sessionless_ms, 500),
-    INT("commitProcessor.numWorkerThreads", "4", server.read_workers, 4),
-    INT("commitProcessor.maxReadBatchSize", "9", server.max_read_batch, 9),
-    INT("commitProcessor.maxCommitBatchSize", "9", server.max_commit_batch, 9),
     INT("connection_throttle_tokens", "11", connection_throttle.tokens, 11),
     INT64("connection_throttle_fill_time", "12", connection_throttle.fill_time_ms, 12),
     INT("connection_throttle_fill_count", "13", connection_throttle.fill_count, 13),
@@ -380,11 +367,6 @@ static const struct value_case value_cases[] = {
     INT("connection_throttle_renew_session_weight", "7", connection_throttle.renew_session_weight,
         7),
     INT("request_throttle_max_requests", "8", request_throttle.max_requests, 8),
-    INT64("request_throttle_stall_time", "9", request_throttle.stall_time_ms, 9),
-    BOOLEAN("request_throttle_drop_stale", "false", request_throttle.drop_stale, false),
-    BOOLEAN("request_stale_latency_check", "true", request_throttle.stale_latency_check, true),
-    BOOLEAN("request_stale_connection_check", "false", request_throttle.stale_connection_check,
-            false),
     INT64("throttled_op_wait_time", "77", server.throttled_op_wait_ms, 77),
     INT64("largeRequestMaxBytes", "1000", server.large_request_max_bytes, 1000),
     INT64("largeRequestThreshold", "1001", server.large_request_threshold_bytes, 1001),
@@ -393,11 +375,7 @@ static const struct value_case value_cases[] = {
     INT64("znode.container.maxNeverUsedIntervalMs", "300000", server.container_max_never_used_ms,
           300000),
     BOOLEAN("closeSessionTxn.enabled", "false", server.close_session_txn, false),
-    BOOLEAN("enableEagerACLCheck", "true", server.eager_acl_check, true),
     BOOLEAN("clientTcpKeepAlive", "true", net.tcp_keepalive, true),
-    INT("leader.maxConcurrentSnapSyncs", "2", ensemble.max_snap_syncs, 2),
-    INT("leader.maxConcurrentDiffSyncs", "3", ensemble.max_diff_syncs, 3),
-    INT("netty.server.outstandingHandshake.limit", "4", net.max_tls_handshakes, 4),
     STRING("dynamicConfigFile", "/a/dyn", ensemble.dynamic_file, "/a/dyn"),
     BOOLEAN("peerType", "Observer", ensemble.observer, true),
     BOOLEAN("standaloneEnabled", "false", ensemble.standalone_enabled, false),
@@ -495,13 +473,13 @@ static void no_key_with_a_field_is_missing_from_the_table_above(void **state)
     }
 }
 
-static void core_and_tuning_keys_all_have_a_field(void **state)
+static void core_keys_all_have_a_field(void **state)
 {
     (void)state;
     for (size_t i = 0; i < config_n_keys; i++) {
         const struct config_key *k = &config_keys[i];
 
-        if (k->class == CONFIG_CLASS_CORE || k->class == CONFIG_CLASS_TUNING) {
+        if (k->class == CONFIG_CLASS_CORE) {
             assert_int_not_equal(k->field, CONFIG_FIELD_NONE);
         }
     }
@@ -742,12 +720,39 @@ static void keys_of_the_jvm_are_named_once_and_ignored(void **state)
 
 static void what_is_asked_for_in_vain_is_said(void **state)
 {
+    static const char *const in_vain[] = {
+        "flushDelay=5",
+        "maxWriteQueuePollTime=5",
+        "maxBatchSize=1",
+        "request_throttle_drop_stale=false",
+        "request_stale_latency_check=true",
+        "serializeLastProcessedZxid.enabled=false",
+        "maxResponseCacheSize=800",
+        "enableEagerACLCheck=true",
+        "admin.enableServer=true",
+        "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
+        "superUser.2=x",
+        "ssl.hostnameVerification=false",
+        "cnxTimeout=4000",
+        "localSessionsEnabled=true",
+        "metricsProvider.className=PrometheusMetricsProvider",
+    };
     struct fixture *f = *state;
 
     assert_int_equal(load(f, "dataDir=/d\nclientPort=1\nadmin.enableServer=false\n"
-                             "audit.enable=false\nleader.nodelay=true\ncnxTimeout=4000\n"),
+                             "audit.enable=false\nleader.nodelay=true\ncnxTimeout=5000\n"
+                             "request_throttle_drop_stale=true\nflushDelay=0\n"),
                      0);
     assert_int_equal(f->config.warnings.n, 0);
+    for (size_t i = 0; i < sizeof(in_vain) / sizeof(in_vain[0]); i++) {
+        char text[256], wanted[256];
+
+        snprintf(text, sizeof(text), "dataDir=/d\nclientPort=1\n%s\n", in_vain[i]);
+        assert_int_equal(load(f, text), 0);
+        snprintf(wanted, sizeof(wanted), ":3: %.*s: ", (int)strcspn(in_vain[i], "="), in_vain[i]);
+        assert_says(&f->config.warnings, wanted);
+        assert_says(&f->config.warnings, "effect");
+    }
     assert_int_equal(load(f, "dataDir=/d\nclientPort=1\naudit.enable=true\n"), 0);
     assert_says(&f->config.warnings, ":3: audit.enable: known, but without effect");
     assert_string_equal(config_text(&f->config, "audit.enable"), "true");
@@ -1077,6 +1082,13 @@ static void what_this_version_cannot_do_is_refused(void **state)
         {"secureClientPort=2281", "zoo.cfg:3: secureClientPort: this version has no TLS"},
         {"sessionRequireClientSASLAuth=true", "sessionRequireClientSASLAuth: this version has no"},
         {"enforce.auth.enabled=true\nenforce.auth.schemes=digest, sasl", "enforce.auth.schemes: "},
+        {"enforce.auth.enabled=true\nenforce.auth.schemes=digset",
+         ":4: enforce.auth.schemes: Authentication scheme digset is not available"},
+        {"enforce.auth.enabled=true\nenforce.auth.schemes=digest\n"
+         "DigestAuthenticationProvider.enabled=false",
+         ":4: enforce.auth.schemes: Authentication scheme digest is not available: "},
+        {"DigestAuthenticationProvider.digestAlg=SHA0",
+         ":3: DigestAuthenticationProvider.digestAlg: is \"SHA0\", which is no hash"},
     };
     struct fixture *f = *state;
 
@@ -1089,10 +1101,14 @@ static void what_this_version_cannot_do_is_refused(void **state)
         assert_int_equal(f->errors.n, 1);
         assert_says(&f->errors, cases[i][1]);
     }
-    assert_int_equal(load(f, "dataDir=/d\nclientPort=1\nenforce.auth.enabled=true\n"
-                             "enforce.auth.schemes=digest,saslx\n"),
+    assert_int_equal(load(f,
+                          "dataDir=/d\nclientPort=1\nenforce.auth.enabled=true\n"
+                          "enforce.auth.schemes=digest , ip\n4lw.commands.whitelist=ruok, statt\n"
+                          "DigestAuthenticationProvider.digestAlg=SHA-256\n"),
                      0);
     assert_int_equal(config_check_supported(&f->config, &f->errors), 0);
+    assert_int_equal(f->config.warnings.n, 1);
+    assert_says(&f->config.warnings, ":5: 4lw.commands.whitelist: there is no word statt");
 }
 
 /* --- reload, printing --- */
@@ -1122,6 +1138,50 @@ static void reload_takes_what_is_safe_and_names_the_rest(void **state)
     assert_says(&notes, "maxClientCnxns: changed, in effect from now on");
     assert_says(&notes, "dataDir: changed, takes effect with the next start");
     assert_says(&notes, "audit.enable: changed, takes effect with the next start");
+    config_lines_fini(&notes);
+}
+
+/* Loads `before`, then takes over `after`. */
+static void reload(struct fixture *f, const char *before, const char *after,
+                   struct config_lines *notes)
+{
+    struct config fresh;
+
+    config_lines_init(notes);
+    assert_int_equal(load(f, before), 0);
+    config_init(&fresh);
+    write_file(f->file, after);
+    assert_int_equal(config_read_file(&fresh, f->file, &f->errors), 0);
+    assert_int_equal(config_finish(&fresh, &f->errors), 0);
+    config_reload(&f->config, &fresh, notes);
+    config_fini(&fresh);
+}
+
+static void reload_keeps_what_is_derived_from_what_stays(void **state)
+{
+    struct fixture *f = *state;
+    struct config_lines notes;
+
+    reload(f, "dataDir=/d\nclientPort=1\ntickTime=2000\n",
+           "dataDir=/d\nclientPort=1\ntickTime=500\nreadonlymode.enabled=true\n", &notes);
+    assert_int_equal(f->config.server.min_session_timeout_ms, 4000);
+    assert_int_equal(f->config.server.max_session_timeout_ms, 40000);
+    assert_string_equal(f->config.server.four_letter_words, "srvr");
+    assert_int_equal(notes.n, 2);
+    assert_says(&notes, "tickTime: changed, takes effect with the next start");
+    config_lines_fini(&notes);
+
+    reload(f, "dataDir=/d\nclientPort=1\ntickTime=2000\nminSessionTimeout=3000\n",
+           "dataDir=/d\nclientPort=1\ntickTime=500\nmaxSessionTimeout=9000\n", &notes);
+    assert_int_equal(f->config.server.min_session_timeout_ms, 4000); /* no longer given */
+    assert_int_equal(f->config.server.max_session_timeout_ms, 9000);
+    config_lines_fini(&notes);
+
+    reload(f, "dataDir=/d\nclientPort=1\ntickTime=1000\n",
+           "dataDir=/d\nclientPort=1\ntickTime=3000\nminSessionTimeout=50000\n", &notes);
+    assert_int_equal(f->config.server.min_session_timeout_ms, 2000); /* above the 20 s of now */
+    assert_int_equal(f->config.server.max_session_timeout_ms, 20000);
+    assert_says(&notes, "minSessionTimeout, maxSessionTimeout: take effect with the next start");
     config_lines_fini(&notes);
 }
 
@@ -1218,7 +1278,7 @@ int main(void)
         TEST(every_field_receives_its_key_from_the_file),
         TEST(every_field_receives_its_key_from_the_command_line),
         TEST(no_key_with_a_field_is_missing_from_the_table_above),
-        TEST(core_and_tuning_keys_all_have_a_field),
+        TEST(core_keys_all_have_a_field),
         TEST(names_are_unique_and_aliases_lead_somewhere),
         TEST(a_bad_value_of_any_known_key_is_refused_with_its_line),
         TEST(bad_values_are_described),
@@ -1240,6 +1300,7 @@ int main(void)
         TEST(a_lone_server_is_an_ensemble_only_if_told_so),
         TEST(what_this_version_cannot_do_is_refused),
         TEST(reload_takes_what_is_safe_and_names_the_rest),
+        TEST(reload_keeps_what_is_derived_from_what_stays),
         TEST(reload_of_the_same_file_changes_nothing),
         TEST(what_is_in_effect_can_be_read_back),
         TEST(every_key_is_in_the_printed_table),

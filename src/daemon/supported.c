@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* supported.c - what a configuration may ask for and this server cannot do. Beside config*.c, which
+ * know only the table of keys: this file knows what the server has. */
+#include <string.h>
+
+#include "daemon/config_internal.h"
+#include "pawl/error.h"
+#include "server/auth.h"
+#include "server/four_letter.h"
+
+static void supported_fault(const struct config *c, struct config_lines *errors, const char *name,
+                            const char *sentence)
+{
+    struct config_place place = config_place_of(c, name);
+
+    config_fault(errors, &place, name, "%s", sentence);
+}
+
+/* The next piece between commas, without the blanks around it. False at the end. */
+static bool supported_next_word(const char **list, char *word, size_t size)
+{
+    size_t len;
+
+    if (*list == NULL) {
+        return false;
+    }
+    *list += strspn(*list, ", \t");
+    if (**list == '\0') {
+        return false;
+    }
+    len = strcspn(*list, ",");
+    snprintf(word, size, "%.*s", (int)len, *list);
+    *list += len;
+    for (len = strlen(word); len > 0 && (word[len - 1] == ' ' || word[len - 1] == '\t'); len--) {
+        word[len - 1] = '\0';
+    }
+    return true;
+}
+
+/* A scheme that nobody can have would lock everybody out. */
+static void supported_check_schemes(const struct config *c, struct config_lines *errors)
+{
+    const char *list = c->security.enforce_auth ? c->security.enforce_auth_schemes : NULL;
+    struct config_place place = config_place_of(c, "enforce.auth.schemes");
+    char scheme[64];
+
+    while (supported_next_word(&list, scheme, sizeof(scheme))) {
+        if (!auth_scheme_is_known(scheme)) {
+            config_fault(errors, &place, "enforce.auth.schemes",
+                         "Authentication scheme %s is not available; allowed are digest and ip",
+                         scheme);
+        } else if (strcmp(scheme, "digest") == 0 && !c->security.digest_enabled) {
+            config_fault(errors, &place, "enforce.auth.schemes",
+                         "Authentication scheme digest is not available: "
+                         "DigestAuthenticationProvider.enabled is false");
+        }
+    }
+}
+
+static void supported_check_digest(const struct config *c, struct config_lines *errors)
+{
+    struct config_place place = config_place_of(c, "DigestAuthenticationProvider.digestAlg");
+
+    if (!auth_digest_is_known(c->security.digest_algorithm)) {
+        config_fault(errors, &place, "DigestAuthenticationProvider.digestAlg",
+                     "is \"%s\", which is no hash that this system has; usual are SHA1 and SHA-256",
+                     c->security.digest_algorithm);
+    }
+}
+
+static void supported_check_words(struct config *c)
+{
+    const char *list = c->server.four_letter_words;
+    struct config_place place = config_place_of(c, "4lw.commands.whitelist");
+    char word[64];
+
+    while (supported_next_word(&list, word, sizeof(word))) {
+        if (strcmp(word, "*") != 0 && !four_letter_word_is_known(word)) {
+            config_warn(c, &place, "4lw.commands.whitelist", "there is no word %s", word);
+        }
+    }
+}
+
+int config_check_supported(struct config *c, struct config_lines *errors)
+{
+    size_t before = errors->n;
+
+    if (config_is_ensemble(c)) {
+        struct config_place place = {.file = c->dynamic_file_read ? c->dynamic_file_read : c->file};
+
+        config_fault(errors, &place, "server.N",
+                     "%zu servers are given, but this version serves standalone only; remove the "
+                     "server lines",
+                     c->ensemble.n_members);
+    }
+    if (c->net.secure_port >= 0) {
+        supported_fault(c, errors, "secureClientPort",
+                        "this version has no TLS yet; remove the key");
+    }
+    if (config_value_of(c, "sessionRequireClientSASLAuth")->parsed.number != 0) {
+        supported_fault(c, errors, "sessionRequireClientSASLAuth",
+                        "this version has no SASL yet, no client could connect; remove the key");
+    }
+    supported_check_schemes(c, errors);
+    supported_check_digest(c, errors);
+    supported_check_words(c);
+    return errors->n == before ? 0 : PAWL_ERR_CONFIG;
+}
