@@ -45,8 +45,8 @@ static void shut_handle(struct engine *e, int64_t deadline_ms)
     bool have_ended;
 
     e->local = NULL;
+    plan_fail_all(e, PAWL_ERR_CLOSING); /* every answer comes before the news that we have closed */
     core_shut(e->core, PAWL_ERR_CLOSING);
-    plan_fail_all(e, PAWL_ERR_CLOSING);
     engine_settle(e, machine_now_ms());
     e->stop = true;
     machine_wake(e);

@@ -6,6 +6,7 @@
 #include "client/engine.h"
 #include "client/note.h"
 #include "client/reply.h"
+#include "client/step_watch.h"
 
 void dispatch_init(struct dispatch *d)
 {
@@ -49,7 +50,11 @@ void dispatch_event(const struct event_item *event, const struct event_target *t
                            .zxid = event->zxid,
                            .path = *path == '\0' ? "/" : path};
 
-    target->fn(&e, target->arg);
+    if (target->step != NULL) {
+        step_watch_tell(target->step, &e, target->n_ended);
+    } else {
+        target->fn(&e, target->arg);
+    }
 }
 
 static void dispatch_run_event(struct event_item *e)

@@ -6,6 +6,7 @@
 #include "client/handle.h"
 #include "client/plan.h"
 #include "client/reply.h"
+#include "client/step_watch.h"
 
 static int add_plan(const struct pawl_client *c, struct prepared *p)
 {
@@ -123,6 +124,16 @@ static void ignore(const struct pawl_reply *reply, void *arg)
     (void)arg;
 }
 
+/* Inside a step the watch is a recipe's. */
+static void take_step_watch(struct call *call)
+{
+    struct pawl_watch watch = {call->target.fn, call->target.arg};
+
+    if (call->inside && call->watch_table != WATCHER_NONE) {
+        call->target.step = step_watch_of(&watch);
+    }
+}
+
 int finish_async(struct pawl_client *c, int rc, struct prepared *p, pawl_reply_fn done, void *arg)
 {
     struct call *call = p->call;
@@ -138,7 +149,8 @@ int finish_async(struct pawl_client *c, int rc, struct prepared *p, pawl_reply_f
         call->deadline_ms = finish_deadline(p->timeout_ms);
         call->began_us = e->settings.metric == NULL ? 0 : machine_now_us();
         engine_lock(e);
-        call->inside = call->target.inside = e->inside;
+        call->inside = e->inside;
+        take_step_watch(call);
         rc = engine_submit(e, call, &p->q);
         if (rc == 0 && !e->inside) {
             engine_submitted(e); /* what a step asks for is sent at its end, all at once */

@@ -58,7 +58,7 @@ static bool handout_inside(struct engine *e, struct event_item *event)
 
     e->inside = true;
     for (size_t i = 0; i < event->n_targets; i++) {
-        if (event->targets[i].inside) {
+        if (event->targets[i].step != NULL) {
             dispatch_event(event, &event->targets[i]);
         } else {
             event->targets[n++] = event->targets[i];

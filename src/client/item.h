@@ -12,6 +12,8 @@
 #include "base/list.h"
 #include "pawl/types.h"
 
+struct step_watch;
+
 enum item_kind { ITEM_CALL, ITEM_EVENT, ITEM_STATE, ITEM_NOTE };
 
 struct item {
@@ -23,7 +25,8 @@ struct event_target {
     pawl_event_fn fn;
     void *arg;
     uint32_t strip; /* this many bytes of the path are our chroot and namespace */
-    bool inside;    /* a recipe's: told inside the engine */
+    struct step_watch *step; /* a recipe's: told inside the engine; NULL: the application's */
+    unsigned n_ended;        /* in an event: how many of the recipe's watches end with it */
 };
 
 /* One event for all that watch. */

@@ -384,11 +384,30 @@ enum pawl_outcome requests_abandon(struct core *c, struct call *call)
         }
         return PAWL_OUTCOME_UNKNOWN;
     }
-    ASSERT(call->place == CALL_QUEUED);
+    requests_withdraw(c, call);
+    return PAWL_OUTCOME_NOT_SENT;
+}
+
+struct call *requests_find_unsent(const struct core *c, pawl_reply_fn done, const void *arg)
+{
+    struct list *item;
+
+    list_for_each (item, &c->queued) {
+        struct call *call = container_of(item, struct call, item.link);
+
+        if (call->done == done && call->arg == arg && !is_half_written(c, call)) {
+            return call;
+        }
+    }
+    return NULL;
+}
+
+void requests_withdraw(struct core *c, struct call *call)
+{
+    ASSERT(call->place == CALL_QUEUED && !is_half_written(c, call));
     cut(c, call);
     finish_call(c, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
     forget_written(c);
-    return PAWL_OUTCOME_NOT_SENT;
 }
 
 /* ---- ends ---- */

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "client/driver.h"
 #include "client/handle.h"
+#include "client/requests.h"
 
 int step_begin(struct pawl_client *c)
 {
@@ -25,6 +26,15 @@ void step_end(struct engine *e)
     engine_settle(e, machine_now_ms());
     engine_unlock(e);
     engine_unref(e);
+}
+
+void step_withdraw(struct engine *e, pawl_reply_fn done, void *arg)
+{
+    struct call *call = requests_find_unsent(e->core, done, arg);
+
+    if (call != NULL) {
+        requests_withdraw(e->core, call);
+    }
 }
 
 bool step_wait(struct engine *e, struct waiter *w, int64_t deadline_ms)

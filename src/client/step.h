@@ -16,6 +16,7 @@
 #include "client/engine.h"
 #include "client/note.h"
 #include "client/observer.h"
+#include "client/step_watch.h"
 #include "client/timer.h"
 
 /* Former names. */
@@ -32,6 +33,10 @@ int step_begin(struct pawl_client *c);
 
 /* Sends what the step asked for and gives the lock back. */
 void step_end(struct engine *e);
+
+/* A request that is to be answered to `done` with `arg`: if no byte of it has been sent it never
+ * will be, and ends with OPERATION_TIMEOUT, NOT_SENT; otherwise nothing happens. */
+void step_withdraw(struct engine *e, pawl_reply_fn done, void *arg);
 
 /* The user waits, within a step that he began, for somebody to call waiter_finish(). False: the
  * deadline (0: none) came first. Whether that would be for ever is for the caller to look at before

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "client/step_watch.h"
 #include "pawl/error.h"
 #include "wire/path.h"
 #include "wire/request.h"
@@ -149,6 +150,10 @@ int watches_add(struct watches *w, enum watcher_kind table, struct bytes path,
         return PAWL_ERR_NO_MEMORY;
     }
     x->target = *target;
+    x->target.n_ended = 0;
+    if (target->step != NULL) {
+        step_watch_gained(target->step);
+    }
     list_push_back(&p->tables[table], &x->link);
     w->n_watchers++;
     return 0;
@@ -229,14 +234,15 @@ static struct event_item *new_event(size_t n_targets, struct bytes path)
     return e;
 }
 
-static void add_target(struct event_item *e, const struct event_target *t)
+static struct event_target *add_target(struct event_item *e, const struct event_target *t)
 {
     for (size_t i = 0; i < e->n_targets; i++) {
         if (event_target_same(&e->targets[i], t)) {
-            return;
+            return &e->targets[i];
         }
     }
-    e->targets[e->n_targets++] = *t;
+    e->targets[e->n_targets] = *t;
+    return &e->targets[e->n_targets++];
 }
 
 static void take(struct watches *w, struct watched_path *p, unsigned mask, unsigned keep,
@@ -250,13 +256,15 @@ static void take(struct watches *w, struct watched_path *p, unsigned mask, unsig
         }
         for (item = p->tables[i].next; item != &p->tables[i]; item = next) {
             struct watcher *x = container_of(item, struct watcher, link);
+            struct event_target *told;
 
             next = item->next;
             if (target != NULL && !event_target_same(&x->target, target)) {
                 continue;
             }
-            add_target(e, &x->target);
+            told = add_target(e, &x->target);
             if ((keep & 1u << i) == 0) {
+                told->n_ended++;
                 list_remove(item);
                 free(x);
                 w->n_watchers--;
@@ -395,7 +403,7 @@ int watches_shadow(const struct watches *w, enum watcher_kind by, struct bytes p
         list_for_each (item, &p->tables[i]) {
             const struct event_target *t = &container_of(item, struct watcher, link)->target;
 
-            if ((mask & 1u << i) != 0 && t->inside) {
+            if ((mask & 1u << i) != 0 && t->step != NULL) {
                 add_target(*out, t);
             }
         }

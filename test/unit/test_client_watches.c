@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "client/step_watch.h"
 #include "client/watches.h"
 
 #include <stdlib.h>
@@ -86,18 +87,85 @@ static unsigned shadow(struct watches *w, enum watcher_kind by, const char *path
     return told(e);
 }
 
+static void count_up(void *n)
+{
+    ++*(int *)n;
+}
+
+static void count_down(void *n)
+{
+    --*(int *)n;
+}
+
+/* Tells whom it concerns, as the engine does. */
+static void tell_steps(struct event_item *e)
+{
+    struct pawl_event event = {.type = e->type, .path = e->path};
+
+    for (size_t i = 0; i < e->n_targets; i++) {
+        step_watch_tell(e->targets[i].step, &event, e->targets[i].n_ended);
+    }
+    free(e);
+}
+
+static void set_step(struct watches *w, enum watcher_kind kind, const char *path,
+                     struct step_watch *x)
+{
+    struct event_target t = {.fn = x->ask.fn, .arg = x->ask.arg, .step = step_watch_of(&x->ask)};
+
+    assert_int_equal(watches_add(w, kind, bytes_str(path), &t), 0);
+}
+
+/* However many of it there are, set twice or once, told of one by one or all at once. */
+static void a_recipes_watch_holds_it_until_it_has_been_told_of_the_end(void **state)
+{
+    struct step_watch x;
+    struct event_item *e;
+    struct watches w;
+    int n = 0;
+
+    (void)state;
+    assert_int_equal(watches_init(&w), 0);
+    step_watch_init(&x, nothing, NULL, count_up, count_down, &n);
+    set_step(&w, WATCHER_DATA, "/a", &x);
+    set_step(&w, WATCHER_DATA, "/a", &x);
+    assert_int_equal(n, 1);
+    set_step(&w, WATCHER_CHILD, "/a", &x);
+    set_step(&w, WATCHER_DATA, "/b", &x);
+    set_step(&w, WATCHER_PERSISTENT, "/a", &x);
+    assert_int_equal(n, 4);
+    assert_int_equal(watches_fire(&w, PAWL_EVENT_DELETED, bytes_str("/a"), 1, &e), 0);
+    assert_int_equal(e->n_targets, 1);
+    assert_int_equal(n, 4); /* it has not been told */
+    set_step(&w, WATCHER_DATA, "/a", &x);
+    tell_steps(e);
+    assert_int_equal(n, 3);
+    assert_int_equal(watches_remove(&w, 0x1f, bytes_str("/a"), NULL, &e), 0);
+    tell_steps(e);
+    assert_int_equal(n, 1);
+    assert_true(step_watch_is_set(&x));
+    assert_int_equal(watches_end(&w, PAWL_STATE_LOST, &e), 0);
+    tell_steps(e);
+    assert_int_equal(n, 0);
+    assert_false(step_watch_is_set(&x));
+    watches_fini(&w);
+}
+
 /* Who stands to lose his persistent watch by a one-shot one at the same path; of the library's. */
 static void one_shot_watches_endanger_persistent_ones(void **state)
 {
     static const enum watcher_kind kinds[] = {WATCHER_DATA, WATCHER_PERSISTENT, WATCHER_RECURSIVE};
+    struct step_watch recipe;
     struct watches w;
+    int n = 0;
 
     (void)state;
     assert_int_equal(watches_init(&w), 0);
+    step_watch_init(&recipe, nothing, NULL, count_up, count_down, &n);
     for (int i = 0; i < 3; i++) {
         struct event_target t = who(i);
 
-        t.inside = true;
+        t.step = &recipe;
         assert_int_equal(watches_add(&w, kinds[i], bytes_str("/a"), &t), 0);
     }
     add(&w, WATCHER_PERSISTENT, "/a", 3); /* the application's own */
@@ -239,6 +307,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_hears_what_concerns_it),
+        cmocka_unit_test(a_recipes_watch_holds_it_until_it_has_been_told_of_the_end),
         cmocka_unit_test(one_shot_watches_endanger_persistent_ones),
         cmocka_unit_test(the_same_watcher_counts_once),
         cmocka_unit_test(removal_takes_one_or_all),

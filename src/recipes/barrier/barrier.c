@@ -20,7 +20,8 @@ struct pawl_barrier {
     char data[IDENTITY_BYTES];
     struct list waits; /* struct call_ask */
     uint64_t n_looks;  /* sent so far */
-    bool asking, asking_to_watch, watching, unwatching;
+    struct step_watch watch;
+    bool asking, unwatching;
 };
 
 struct call_ask {
@@ -57,18 +58,15 @@ static struct ask *new_ask(int (*start)(struct ask *a), pawl_barrier_fn done, vo
 
 /* ---- waiting ---- */
 
-static void event(const struct pawl_event *event, void *barrier);
 static void unwatched(const struct pawl_reply *reply, void *barrier);
 
 static void stop_watching(struct pawl_barrier *b)
 {
-    struct pawl_watch watch = {.fn = event, .arg = b};
-
-    if (!b->watching || b->unwatching || !list_empty(&b->waits)) {
+    if (!step_watch_is_set(&b->watch) || b->unwatching || !list_empty(&b->waits)) {
         return;
     }
-    if (pawl_unwatch_async(b->r.client, b->path, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL, &watch,
-                           unwatched, b) == 0) {
+    if (pawl_unwatch_async(b->r.client, b->path, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL,
+                           &b->watch.ask, unwatched, b) == 0) {
         b->unwatching = true;
         recipe_ref(&b->r);
     }
@@ -87,7 +85,7 @@ static bool barrier_needs_look(const struct pawl_barrier *b)
     struct list *item;
 
     list_for_each (item, &b->waits) {
-        if (!b->watching || container_of(item, struct ask, link)->is_try) {
+        if (!step_watch_is_set(&b->watch) || container_of(item, struct ask, link)->is_try) {
             return true;
         }
     }
@@ -97,14 +95,13 @@ static bool barrier_needs_look(const struct pawl_barrier *b)
 /* With get and not with exists: that would leave a watch behind when the node is gone. */
 static void look(struct pawl_barrier *b)
 {
-    struct pawl_watch watch = {.fn = event, .arg = b};
     int rc;
 
     if (b->asking || b->unwatching || !barrier_needs_look(b)) {
         return;
     }
-    b->asking_to_watch = !b->watching;
-    rc = pawl_get_async(b->r.client, b->path, b->asking_to_watch ? &watch : NULL, looked, b);
+    rc = pawl_get_async(b->r.client, b->path,
+                        step_watch_is_set(&b->watch) ? NULL : &b->watch.ask, looked, b);
     if (rc != 0) {
         ask_end_all(&b->waits, rc);
         return;
@@ -134,11 +131,7 @@ static void looked(const struct pawl_reply *reply, void *barrier)
     struct pawl_barrier *b = barrier;
 
     b->asking = false;
-    if (b->asking_to_watch && ask_watch_is_set(&b->r, reply, b->path, event, b)) {
-        b->watching = true;
-        recipe_ref(&b->r);
-    }
-    if (reply->err == 0) {
+    if (recipe_was_done(reply)) { /* whatever its data are */
         end_waits(b, true, PAWL_ERR_OPERATION_TIMEOUT);
     } else {
         end_waits(b, false, reply->err == PAWL_ERR_NO_NODE ? 0 : reply->err);
@@ -154,9 +147,7 @@ static void event(const struct pawl_event *event, void *barrier)
     struct pawl_barrier *b = barrier;
 
     (void)event;
-    b->watching = false;
     look(b);
-    recipe_unref(&b->r);
 }
 
 static void unwatched(const struct pawl_reply *reply, void *barrier)
@@ -169,11 +160,11 @@ static void unwatched(const struct pawl_reply *reply, void *barrier)
     recipe_unref(&b->r);
 }
 
-static void wait_too_late(struct ask *a)
+static void give_up_wait(struct ask *a, int err)
 {
     struct pawl_barrier *b = barrier_of(a);
 
-    ask_end(a, PAWL_ERR_OPERATION_TIMEOUT);
+    ask_end(a, err);
     stop_watching(b);
 }
 
@@ -181,7 +172,7 @@ static int start_wait(struct ask *a)
 {
     struct pawl_barrier *b = barrier_of(a);
 
-    a->too_late = wait_too_late;
+    a->give_up = give_up_wait;
     container_of(a, struct call_ask, ask)->look = b->n_looks + 1;
     list_push_back(&b->waits, &a->link);
     look(b);
@@ -306,6 +297,7 @@ int pawl_barrier_new(struct pawl_client *c, const char *path, struct pawl_barrie
     }
     b = container_of(r, struct pawl_barrier, r);
     list_init(&b->waits);
+    recipe_watch_init(&b->r, &b->watch, event, b);
     identity_text(b->data, sizeof(b->data));
     b->path = recipe_copy(path);
     if (b->path == NULL) {

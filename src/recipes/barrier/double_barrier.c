@@ -39,6 +39,31 @@ void stay_unref(struct stay *s)
     recipe_unref(r);
 }
 
+static void stay_ref(void *stay)
+{
+    ((struct stay *)stay)->refs++;
+}
+
+static void stay_unref_watch(void *stay)
+{
+    stay_unref(stay);
+}
+
+struct stay *stay_new(struct pawl_double_barrier *b)
+{
+    struct stay *s = calloc(1, sizeof(*s));
+
+    if (s != NULL) {
+        s->b = b;
+        s->refs = 1;
+        step_watch_init(&s->watch_ready, stay_ready_event, s, stay_ref, stay_unref_watch, s);
+        step_watch_init(&s->watch_own, stay_own_event, s, stay_ref, stay_unref_watch, s);
+        step_watch_init(&s->watch_other, stay_other_event, s, stay_ref, stay_unref_watch, s);
+        recipe_ref(&b->r);
+    }
+    return s;
+}
+
 bool stay_is_ours(const struct stay *s)
 {
     return s->czxid != 0 && s->session_id == s->b->r.e->core->session_id;
@@ -90,33 +115,13 @@ int stay_delete_ready(struct stay *s, int32_t version, pawl_reply_fn done)
                              done, s);
 }
 
-static void ignore(const struct pawl_reply *reply, void *stay)
-{
-    (void)reply;
-    stay_unref(stay);
-}
-
-void stay_unwatch(struct stay *s, const char *path, pawl_event_fn fn)
-{
-    struct pawl_watch watch = {.fn = fn, .arg = s};
-
-    if (pawl_unwatch_async(s->b->r.client, path, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL, &watch,
-                           ignore, s) == 0) {
-        s->refs++;
-    }
-}
-
 void stay_unwatch_all(struct stay *s)
 {
-    if (s->watching_ready) {
-        stay_unwatch(s, s->b->ready, stay_ready_event);
-    }
-    if (s->watching_own) {
-        stay_unwatch(s, s->b->own, stay_own_event);
-    }
-    if (s->watching_other) {
-        stay_unwatch(s, s->other, stay_other_event);
-    }
+    struct recipe *r = &s->b->r;
+
+    recipe_unwatch(r, &s->watch_ready, s->b->ready, PAWL_WATCHES_DATA);
+    recipe_unwatch(r, &s->watch_own, s->b->own, PAWL_WATCHES_DATA);
+    recipe_unwatch(r, &s->watch_other, s->other, PAWL_WATCHES_DATA);
 }
 
 /* The stay is over; a create that has no answer yet will see to its node itself. */
@@ -176,9 +181,9 @@ static struct pawl_double_barrier *barrier_of(const struct ask *a)
     return container_of(a->r, struct pawl_double_barrier, r);
 }
 
-static void too_late(struct ask *a)
+static void give_up_passage(struct ask *a, int err)
 {
-    barrier_finish(barrier_of(a), IDLE, PAWL_ERR_OPERATION_TIMEOUT);
+    barrier_finish(barrier_of(a), IDLE, err);
 }
 
 static int start_enter(struct ask *a)
@@ -189,7 +194,7 @@ static int start_enter(struct ask *a)
         return PAWL_ERR_INVALID_STATE;
     }
     b->ask = a;
-    a->too_late = too_late;
+    a->give_up = give_up_passage;
     barrier_join(b);
     return 0;
 }
@@ -202,7 +207,7 @@ static int start_leave(struct ask *a)
         return PAWL_ERR_INVALID_STATE;
     }
     b->ask = a;
-    a->too_late = too_late;
+    a->give_up = give_up_passage;
     b->state = LEAVING;
     barrier_leave(b->stay);
     return 0;

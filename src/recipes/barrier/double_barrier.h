@@ -52,7 +52,7 @@ struct stay {
     bool ready_known;
     int64_t ready_czxid; /* 0: there is none */
     bool busy, again;    /* a request about the others is on its way; and its answer is too old */
-    bool watching_ready, watching_own, watching_other;
+    struct step_watch watch_ready, watch_own, watch_other;
     char *other;         /* whom we watch while we leave ... */
     int64_t listed_zxid; /* ... and when he was seen */
     char **late;         /* who may be older than `ready` ... */
@@ -71,7 +71,7 @@ void stay_delete_own(struct stay *s);
 int stay_mark_ready(struct stay *s, pawl_reply_fn done);
 int stay_delete_ready(struct stay *s, int32_t version, pawl_reply_fn done);
 
-void stay_unwatch(struct stay *s, const char *path, pawl_event_fn fn);
+struct stay *stay_new(struct pawl_double_barrier *b); /* NULL: no memory */
 void stay_unwatch_all(struct stay *s);
 
 void barrier_settled(struct pawl_double_barrier *b); /* a node that was loose is not any more */

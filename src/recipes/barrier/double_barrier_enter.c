@@ -55,19 +55,9 @@ static void ready_seen(const struct pawl_reply *reply, void *stay)
 {
     struct stay *s = stay;
 
-    bool answered = reply->err == 0 || reply->err == PAWL_ERR_NO_NODE;
-    bool is_set = reply->err == PAWL_ERR_NO_NODE ||
-                  ask_watch_is_set(&s->b->r, reply, s->b->ready, stay_ready_event, s);
-
-    if (is_set && !s->watching_ready) { /* set twice it is still one */
-        s->watching_ready = true;
-        s->refs++;
-    }
     if (!is_entering(s)) {
-        if (s->watching_ready) {
-            stay_unwatch(s, s->b->ready, stay_ready_event);
-        }
-    } else if (answered) {
+        stay_unwatch_all(s);
+    } else if (reply->err == 0 || reply->err == PAWL_ERR_NO_NODE) {
         s->ready_known = true;
         s->ready_czxid = reply->err == 0 ? reply->stat.czxid : 0;
         decide(s);
@@ -79,8 +69,7 @@ static void ready_seen(const struct pawl_reply *reply, void *stay)
 
 static void look_for_ready(struct stay *s)
 {
-    struct pawl_watch watch = {.fn = stay_ready_event, .arg = s};
-    int rc = pawl_exists_async(s->b->r.client, s->b->ready, &watch, ready_seen, s);
+    int rc = pawl_exists_async(s->b->r.client, s->b->ready, &s->watch_ready.ask, ready_seen, s);
 
     s->ready_known = false;
     if (rc != 0) {
@@ -96,7 +85,6 @@ void stay_ready_event(const struct pawl_event *event, void *stay)
 {
     struct stay *s = stay;
 
-    s->watching_ready = false;
     if (is_entering(s)) {
         if (event->type == PAWL_EVENT_CREATED && stay_is_ours(s)) {
             enter(s);
@@ -106,7 +94,6 @@ void stay_ready_event(const struct pawl_event *event, void *stay)
             look_for_ready(s);
         }
     }
-    stay_unref(s);
 }
 
 static int create_own(struct stay *s)
@@ -134,13 +121,12 @@ void barrier_join(struct pawl_double_barrier *b)
     if (b->n_loose > 0) {
         return; /* barrier_settled() comes back */
     }
-    s = calloc(1, sizeof(*s));
+    s = stay_new(b);
     if (s == NULL) {
         barrier_finish(b, IDLE, PAWL_ERR_NO_MEMORY);
         return;
     }
-    *s = (struct stay){.b = b, .refs = 2}; /* the barrier's, and ours */
-    recipe_ref(&b->r);
+    s->refs++; /* the barrier's, and ours */
     b->stay = s;
     look_for_ready(s);
     if (!s->over) {
@@ -166,25 +152,17 @@ void stay_own_event(const struct pawl_event *event, void *stay)
 {
     struct stay *s = stay;
 
-    s->watching_own = false;
     if (is_entering(s) && event->type == PAWL_EVENT_DELETED) {
         rejoin(s);
     }
-    stay_unref(s);
 }
 
 static void own_seen(const struct pawl_reply *reply, void *stay)
 {
     struct stay *s = stay;
 
-    if (ask_watch_is_set(&s->b->r, reply, s->b->own, stay_own_event, s) && !s->watching_own) {
-        s->watching_own = true;
-        s->refs++;
-    }
     if (!is_entering(s)) {
-        if (s->watching_own) {
-            stay_unwatch(s, s->b->own, stay_own_event);
-        }
+        stay_unwatch_all(s);
     } else if (reply->err == PAWL_ERR_NO_NODE) {
         rejoin(s);
     }
@@ -194,14 +172,14 @@ static void own_seen(const struct pawl_reply *reply, void *stay)
 static void wait_for_ready(struct stay *s)
 {
     struct pawl_double_barrier *b = s->b;
-    struct pawl_watch watch = {.fn = stay_own_event, .arg = s};
 
     if (b->ask->is_try) {
         barrier_finish(b, IDLE, PAWL_ERR_OPERATION_TIMEOUT);
         return;
     }
     b->state = WAITING;
-    if (!s->watching_own && pawl_get_async(b->r.client, b->own, &watch, own_seen, s) == 0) {
+    if (!step_watch_is_set(&s->watch_own) &&
+        pawl_get_async(b->r.client, b->own, &s->watch_own.ask, own_seen, s) == 0) {
         s->refs++;
     }
 }

@@ -22,32 +22,24 @@ void stay_other_event(const struct pawl_event *event, void *stay)
     struct stay *s = stay;
 
     (void)event;
-    s->watching_other = false;
     if (is_leaving(s)) {
         barrier_leave(s);
     }
-    stay_unref(s);
 }
 
 static void other_seen(const struct pawl_reply *reply, void *stay)
 {
     struct stay *s = stay;
 
-    if (ask_watch_is_set(&s->b->r, reply, s->other, stay_other_event, s)) {
-        s->watching_other = true;
-        s->refs++;
-    }
     if (!is_leaving(s)) {
-        if (s->watching_other) {
-            stay_unwatch(s, s->other, stay_other_event);
-        }
+        stay_unwatch_all(s);
     } else if (reply->err == PAWL_ERR_NO_NODE) {
         barrier_leave(s);
     } else if (reply->err == 0 && reply->stat.czxid > s->listed_zxid) {
         /* Not the node that was listed: he has left, and come again for the next round, in which he
          * waits for us. The event has us list again. */
-        stay_unwatch(s, s->other, stay_other_event);
-    } else if (reply->err != 0) {
+        stay_unwatch_all(s);
+    } else if (!recipe_was_done(reply)) {
         barrier_finish(s->b, IDLE, reply->err);
     }
     stay_unref(s);
@@ -56,7 +48,6 @@ static void other_seen(const struct pawl_reply *reply, void *stay)
 static void watch_other(struct stay *s, const char *name)
 {
     struct pawl_double_barrier *b = s->b;
-    struct pawl_watch watch = {.fn = stay_other_event, .arg = s};
     int rc;
 
     if (b->ask->is_try) {
@@ -66,7 +57,7 @@ static void watch_other(struct stay *s, const char *name)
     free(s->other);
     s->other = recipe_join(b->base, name);
     rc = s->other == NULL ? PAWL_ERR_NO_MEMORY
-                          : pawl_get_async(b->r.client, s->other, &watch, other_seen, s);
+                          : pawl_get_async(b->r.client, s->other, &s->watch_other.ask, other_seen, s);
     if (rc != 0) {
         barrier_finish(b, IDLE, rc);
     } else {

@@ -10,26 +10,7 @@
 
 enum { BATCH_LIMIT = 128 };
 
-/* One who waits for the cache to be initialised, on his stack. */
-struct cache_wait {
-    struct list link;
-    struct waiter waiter;
-    int err;
-};
-
 /* ---- waiting ---- */
-
-void cache_wake_waiting(struct pawl_cache *c, int err)
-{
-    struct list *link;
-
-    while ((link = list_pop_front(&c->waiting)) != NULL) {
-        struct cache_wait *w = container_of(link, struct cache_wait, link);
-
-        w->err = err;
-        waiter_finish(c->r.e, &w->waiter);
-    }
-}
 
 bool cache_is_over(struct pawl_cache *c, int err)
 {
@@ -37,35 +18,29 @@ bool cache_is_over(struct pawl_cache *c, int err)
         return false;
     }
     c->closed = err;
-    cache_wake_waiting(c, err);
+    ask_end_all(&c->waiting, err);
     return true;
+}
+
+static int start_wait(struct ask *a)
+{
+    struct pawl_cache *c = container_of(a->r, struct pawl_cache, r);
+
+    if (c->initialised || c->closed != 0) {
+        ask_end(a, c->initialised ? 0 : c->closed);
+    } else if (a->is_try) {
+        ask_end(a, PAWL_ERR_OPERATION_TIMEOUT);
+    } else {
+        list_push_back(&c->waiting, &a->link);
+    }
+    return 0;
 }
 
 int pawl_cache_wait(struct pawl_cache *c, int timeout_ms)
 {
-    struct cache_wait w = {.err = 0};
-    struct engine *e;
-    int rc = recipe_begin(c == NULL ? NULL : &c->r);
+    struct ask a;
 
-    if (rc != 0) {
-        return rc;
-    }
-    e = c->r.e;
-    recipe_ref(&c->r); /* somebody else may free it meanwhile */
-    if (!c->initialised) {
-        rc = c->closed;
-    }
-    if (!c->initialised && rc == 0) {
-        waiter_init(&w.waiter);
-        list_push_back(&c->waiting, &w.link);
-        rc = recipe_wait(&c->r, &w.waiter, timeout_ms);
-        rc = rc == 0 ? w.err : rc;
-        list_remove(&w.link);
-        waiter_fini(&w.waiter);
-    }
-    recipe_unref(&c->r);
-    step_end(e);
-    return rc;
+    return ask_only_wait(c == NULL ? NULL : &c->r, &a, start_wait, timeout_ms);
 }
 
 /* ---- questions ---- */
@@ -228,6 +203,7 @@ int cache_new(struct pawl_client *client, const char *path, int depth,
     c->batch_limit = BATCH_LIMIT;
     list_init(&c->queue);
     list_init(&c->waiting);
+    recipe_watch_init(&c->r, &c->watcher, cache_watch_changed, c);
     timer_init(&c->pause, cache_watch_pause_over, c);
     cache_tell_init(c);
     rc = fill(c, path);
@@ -247,7 +223,7 @@ static void shut(struct recipe *r)
         observer_remove(&c->observer);
     }
     timer_clear(c->r.e, &c->pause);
-    cache_wake_waiting(c, PAWL_ERR_CANCELLED);
+    ask_end_all(&c->waiting, PAWL_ERR_CANCELLED);
     cache_watch_stop(c);
     for (struct entry *e = c->root; e != NULL; e = cache_tree_next(c->root, e)) {
         cache_node_unref(e->node);

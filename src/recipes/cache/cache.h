@@ -20,7 +20,7 @@
 
 #include "base/map.h"
 #include "pawl/cache.h"
-#include "recipes/core/recipe.h"
+#include "recipes/core/ask.h"
 
 /* An event on its way. It lies in the node it is about, so that telling needs no memory. */
 struct tell {
@@ -78,8 +78,6 @@ struct listener_of_cache {
     bool removed;
 };
 
-enum cache_watch { WATCH_NONE, WATCH_SET };
-
 struct pawl_cache {
     struct recipe r;
     struct pawl_cache_options o;
@@ -106,16 +104,17 @@ struct pawl_cache {
     bool paused;
 
     /* cache_watch.c */
+    struct step_watch watcher; /* of all of its watches */
     bool one_shot;
-    enum cache_watch watch; /* the persistent one */
-    bool asking;            /* ... is asked for, perhaps once more */
-    bool shadowed;          /* ... may have been replaced by somebody's one-shot watch */
+    bool watched;  /* the persistent one is set */
+    bool asking;   /* ... is asked for, perhaps once more */
+    bool shadowed; /* ... may have been replaced by somebody's one-shot watch */
     bool modes_apart; /* that does not happen: the server is of 3.9: its events say their zxid */
     bool initialised, resyncing;
     int closed;             /* why nothing is tried any more; 0: it is */
     struct entry *sweep_at; /* freed: whose one-shot watches are removed next */
     int n_sweeping;
-    struct list waiting; /* struct cache_wait */
+    struct list waiting; /* struct ask: who waits for it to be initialised */
 
     /* cache_tell.c */
     struct list tells;
@@ -221,8 +220,6 @@ void cache_watch_gained(struct pawl_cache *c, struct entry *e, enum want by);
 int cache_new(struct pawl_client *client, const char *path, int depth,
               const struct pawl_cache_options *options, struct pawl_cache **out);
 void cache_start(struct pawl_cache *c);
-
-void cache_wake_waiting(struct pawl_cache *c, int err);
 
 /* True: the client is closed, or its only session over; nothing is tried any more. */
 bool cache_is_over(struct pawl_cache *c, int err);

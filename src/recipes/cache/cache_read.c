@@ -19,7 +19,7 @@ enum {
 };
 
 /* One request, about one entry or several. */
-struct ask {
+struct query {
     struct pawl_cache *c;
     enum want want;
     bool watched; /* each sets a one-shot watch */
@@ -51,17 +51,17 @@ void cache_read_cancel(struct pawl_cache *c, struct entry *e)
 
 /* ---- asking ---- */
 
-static struct ask *new_ask(struct pawl_cache *c, enum want want, size_t room)
+static struct query *new_query(struct pawl_cache *c, enum want want, size_t room)
 {
-    struct ask *a = malloc(sizeof(*a) + room * sizeof(struct entry *));
+    struct query *a = malloc(sizeof(*a) + room * sizeof(struct entry *));
 
     if (a != NULL) {
-        *a = (struct ask){.c = c, .want = want, .watched = c->one_shot};
+        *a = (struct query){.c = c, .want = want, .watched = c->one_shot};
     }
     return a;
 }
 
-static void add_to(struct ask *a, struct entry *e)
+static void add_to(struct query *a, struct entry *e)
 {
     a->entries[a->n++] = e;
     e->wants &= (uint8_t)~a->want;
@@ -70,29 +70,28 @@ static void add_to(struct ask *a, struct entry *e)
 }
 
 /* The answer has come, or the question could not be asked. */
-static void take_from(struct ask *a, struct entry *e)
+static void take_from(struct query *a, struct entry *e)
 {
     e->asked &= (uint8_t)~a->want;
     a->c->n_out--;
 }
 
-static void answered_node(const struct pawl_reply *reply, void *ask);
-static void answered_stat(const struct pawl_reply *reply, void *ask);
-static void answered_list(const struct pawl_reply *reply, void *ask);
-static void answered_batch(const struct pawl_reply *reply, void *ask);
+static void answered_node(const struct pawl_reply *reply, void *query);
+static void answered_stat(const struct pawl_reply *reply, void *query);
+static void answered_list(const struct pawl_reply *reply, void *query);
+static void answered_batch(const struct pawl_reply *reply, void *query);
 
 static bool may_compare(const struct entry *e)
 {
     return e->verify && !e->fetch && e->node != NULL && e->node->pub.stat.data_length > LARGE_BYTES;
 }
 
-static int send_one(struct ask *a)
+static int send_one(struct query *a)
 {
     struct pawl_cache *c = a->c;
     struct entry *e = a->entries[0];
     const char *path = cache_tree_path(c, e);
-    struct pawl_watch watch = {cache_watch_changed, c};
-    const struct pawl_watch *w = a->watched ? &watch : NULL;
+    const struct pawl_watch *w = a->watched ? &c->watcher.ask : NULL;
 
     if (path == NULL) {
         return PAWL_ERR_NO_MEMORY;
@@ -109,7 +108,7 @@ static int send_one(struct ask *a)
                           : pawl_get_async(c->r.client, path, w, answered_node, a);
 }
 
-static int send_many(struct ask *a)
+static int send_many(struct query *a)
 {
     struct pawl_multi *m = pawl_multi_new(a->c->r.client);
     int rc = m == NULL ? PAWL_ERR_NO_MEMORY : 0;
@@ -129,7 +128,7 @@ static int send_many(struct ask *a)
 }
 
 /* Not to be had now, for lack of memory or link: later. */
-static void put_back(struct ask *a, int err)
+static void put_back(struct query *a, int err)
 {
     struct pawl_cache *c = a->c;
 
@@ -142,7 +141,7 @@ static void put_back(struct ask *a, int err)
     }
 }
 
-static void send_ask(struct pawl_cache *c, struct ask *a)
+static void send_query(struct pawl_cache *c, struct query *a)
 {
     int rc = a->n == 1 ? send_one(a) : send_many(a);
 
@@ -158,14 +157,14 @@ static void send_ask(struct pawl_cache *c, struct ask *a)
 
 static void ask_one(struct pawl_cache *c, struct entry *e, enum want want)
 {
-    struct ask *a = new_ask(c, want, 1);
+    struct query *a = new_query(c, want, 1);
 
     if (a == NULL) {
         cache_watch_pause(c);
         return;
     }
     add_to(a, e);
-    send_ask(c, a);
+    send_query(c, a);
 }
 
 /* Everything about the entry but a read that can go with others: true if that is left. */
@@ -186,7 +185,7 @@ static bool ask_alone(struct pawl_cache *c, struct entry *e)
 /* Takes the next out of the queue and sends it, with as many others as may go along. */
 static void ask_next(struct pawl_cache *c)
 {
-    struct ask *a = new_ask(c, WANT_READ, c->batch_limit);
+    struct query *a = new_query(c, WANT_READ, c->batch_limit);
     size_t bytes = 0;
 
     if (a == NULL) {
@@ -206,7 +205,7 @@ static void ask_next(struct pawl_cache *c)
         }
     }
     if (a->n > 0) {
-        send_ask(c, a);
+        send_query(c, a);
     } else {
         free(a);
     }
@@ -215,21 +214,21 @@ static void ask_next(struct pawl_cache *c)
 static bool can_ask(const struct pawl_cache *c)
 {
     return !c->r.freed && !c->closed && !c->paused && !c->throttled &&
-           (c->one_shot || c->watch == WATCH_SET) && c->n_out < MAX_OUT &&
+           (c->one_shot || c->watched) && c->n_out < MAX_OUT &&
            c->n_batches < MAX_BATCHES;
 }
 
 static void tell_if_idle(struct pawl_cache *c)
 {
     if (c->r.freed || c->closed || c->paused || c->n_out > 0 || !list_empty(&c->queue) ||
-        (!c->one_shot && c->watch != WATCH_SET)) {
+        (!c->one_shot && !c->watched)) {
         return;
     }
     if (!c->initialised) {
         c->initialised = true;
         c->resyncing = false;
         cache_tell_cache(c, &c->initialised_tell, PAWL_CACHE_INITIALISED);
-        cache_wake_waiting(c, 0);
+        ask_end_all(&c->waiting, 0);
     } else if (c->resyncing) {
         c->resyncing = false;
         cache_tell_cache(c, &c->resynced_tell, PAWL_CACHE_RESYNCED);
@@ -335,7 +334,7 @@ static void take_list(struct pawl_cache *c, struct entry *e, const struct pawl_r
 
 typedef void (*take_fn)(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply);
 
-static void take_one(struct ask *a, struct entry *e, const struct pawl_reply *reply, take_fn take)
+static void take_one(struct query *a, struct entry *e, const struct pawl_reply *reply, take_fn take)
 {
     struct pawl_cache *c = a->c;
 
@@ -352,7 +351,7 @@ static void take_one(struct ask *a, struct entry *e, const struct pawl_reply *re
     }
 }
 
-static void finish(struct ask *a)
+static void finish(struct query *a)
 {
     struct pawl_cache *c = a->c;
 
@@ -364,32 +363,32 @@ static void finish(struct ask *a)
     recipe_unref(&c->r);
 }
 
-static void answered_node(const struct pawl_reply *reply, void *ask)
+static void answered_node(const struct pawl_reply *reply, void *query)
 {
-    struct ask *a = ask;
+    struct query *a = query;
 
     take_one(a, a->entries[0], reply, take_node);
     finish(a);
 }
 
-static void answered_stat(const struct pawl_reply *reply, void *ask)
+static void answered_stat(const struct pawl_reply *reply, void *query)
 {
-    struct ask *a = ask;
+    struct query *a = query;
 
     take_one(a, a->entries[0], reply, take_stat);
     finish(a);
 }
 
-static void answered_list(const struct pawl_reply *reply, void *ask)
+static void answered_list(const struct pawl_reply *reply, void *query)
 {
-    struct ask *a = ask;
+    struct query *a = query;
 
     take_one(a, a->entries[0], reply, take_list);
     finish(a);
 }
 
 /* A request of several that failed as a whole: they go one by one when it was for being so many. */
-static void batch_failed(struct ask *a, int err)
+static void batch_failed(struct query *a, int err)
 {
     bool too_many = err == PAWL_ERR_UNIMPLEMENTED || err == PAWL_ERR_TOO_LARGE;
 
@@ -404,9 +403,9 @@ static void batch_failed(struct ask *a, int err)
     }
 }
 
-static void answered_batch(const struct pawl_reply *reply, void *ask)
+static void answered_batch(const struct pawl_reply *reply, void *query)
 {
-    struct ask *a = ask;
+    struct query *a = query;
 
     if (reply->err == 0 && reply->n_results != a->n) {
         batch_failed(a, PAWL_ERR_UNIMPLEMENTED);

@@ -136,13 +136,15 @@ static void forget_removed(struct pawl_cache *c)
     }
 }
 
+/* Those added while it runs are not told of this one: they came after it. */
 static void tell_all(struct pawl_cache *c, const struct pawl_cache_event *event)
 {
-    struct list *item;
+    struct list *last = c->listeners.prev, *item = &c->listeners;
 
-    list_for_each (item, &c->listeners) {
-        struct listener_of_cache *l = container_of(item, struct listener_of_cache, link);
+    while (item != last) {
+        struct listener_of_cache *l = container_of(item->next, struct listener_of_cache, link);
 
+        item = item->next;
         if (!l->removed && !c->r.freed) {
             recipe_calling(&c->r);
             l->fn(c, event, l->arg);

@@ -36,13 +36,9 @@ void cache_watch_pause_over(void *cache)
 
 /* ---- the persistent watch ---- */
 
-/* The watch has one reference, however often it was asked for. */
 static void watch_is_set(struct pawl_cache *c)
 {
-    if (c->watch != WATCH_SET) {
-        c->watch = WATCH_SET;
-        recipe_ref(&c->r);
-    }
+    c->watched = true;
     if (c->r.freed) {
         cache_watch_stop(c);
         return;
@@ -88,13 +84,12 @@ static enum pawl_watch_mode mode_for(struct pawl_cache *c)
 
 void cache_watch_start(struct pawl_cache *c)
 {
-    struct pawl_watch watch = {cache_watch_changed, c};
     int rc;
 
-    if (c->one_shot || c->asking || c->closed || (c->watch == WATCH_SET && !c->shadowed)) {
+    if (c->one_shot || c->asking || c->closed || (c->watched && !c->shadowed)) {
         return;
     }
-    rc = pawl_watch_async(c->r.client, c->base, mode_for(c), &watch, watch_asked, c);
+    rc = pawl_watch_async(c->r.client, c->base, mode_for(c), &c->watcher.ask, watch_asked, c);
     if (rc == 0) {
         c->asking = true;
         c->shadowed = false;
@@ -120,11 +115,10 @@ static void unwatched(const struct pawl_reply *reply, void *cache)
 
 static void unwatch(struct pawl_cache *c, const struct entry *e)
 {
-    struct pawl_watch watch = {cache_watch_changed, c};
     const char *path = cache_tree_path(c, e);
 
     if (path != NULL && pawl_unwatch_async(c->r.client, path, PAWL_WATCHES_ANY | PAWL_WATCHES_LOCAL,
-                                           &watch, unwatched, c) == 0) {
+                                           &c->watcher.ask, unwatched, c) == 0) {
         c->n_sweeping++;
         recipe_ref(&c->r);
     }
@@ -143,12 +137,10 @@ static void sweep(struct pawl_cache *c)
 
 void cache_watch_gained(struct pawl_cache *c, struct entry *e, enum want by)
 {
-    if (by == WANT_LIST && !e->child_watch) {
+    if (by == WANT_LIST) {
         e->child_watch = true;
-        recipe_ref(&c->r);
-    } else if (by != WANT_LIST && !e->data_watch) {
+    } else {
         e->data_watch = true;
-        recipe_ref(&c->r);
     }
     if (c->r.freed) {
         unwatch(c, e);
@@ -156,16 +148,10 @@ void cache_watch_gained(struct pawl_cache *c, struct entry *e, enum want by)
 }
 
 /* An event ends the watches that it concerns. */
-static void watches_ended(struct pawl_cache *c, struct entry *e, bool data, bool child)
+static void watches_ended(struct entry *e, bool data, bool child)
 {
-    if (data && e->data_watch) {
-        e->data_watch = false;
-        recipe_unref(&c->r);
-    }
-    if (child && e->child_watch) {
-        e->child_watch = false;
-        recipe_unref(&c->r);
-    }
+    e->data_watch = e->data_watch && !data;
+    e->child_watch = e->child_watch && !child;
 }
 
 /* ---- events ---- */
@@ -227,11 +213,10 @@ static void watch_ended(struct pawl_cache *c, const char *path)
 {
     struct entry *e = cache_tree_find(c, path);
 
-    if (c->watch == WATCH_SET) {
-        c->watch = WATCH_NONE;
-        recipe_unref(&c->r);
+    if (c->watched) {
+        c->watched = false;
     } else if (e != NULL) {
-        watches_ended(c, e, true, true);
+        watches_ended(e, true, true);
     }
 }
 
@@ -240,7 +225,6 @@ void cache_watch_changed(const struct pawl_event *event, void *cache)
     struct pawl_cache *c = cache;
     struct entry *e;
 
-    recipe_ref(&c->r);
     c->modes_apart = c->modes_apart || event->zxid >= 0;
     if ((int)event->type == EVENT_SHADOWED) {
         c->shadowed = !c->modes_apart;
@@ -257,7 +241,7 @@ void cache_watch_changed(const struct pawl_event *event, void *cache)
     } else {
         e = c->one_shot ? cache_tree_find(c, event->path) : NULL;
         if (e != NULL) {
-            watches_ended(c, e, event->type != PAWL_EVENT_CHILDREN_CHANGED,
+            watches_ended(e, event->type != PAWL_EVENT_CHILDREN_CHANGED,
                           event->type == PAWL_EVENT_CHILDREN_CHANGED ||
                               event->type == PAWL_EVENT_DELETED);
         }
@@ -266,7 +250,6 @@ void cache_watch_changed(const struct pawl_event *event, void *cache)
             cache_read_pump(c);
         }
     }
-    recipe_unref(&c->r);
 }
 
 /* ---- connections ---- */
@@ -320,7 +303,7 @@ void cache_watch_compare_all(struct pawl_cache *c)
 static void link_back(struct pawl_cache *c)
 {
     c->modes_apart = false;
-    if (c->one_shot || c->watch == WATCH_SET) {
+    if (c->one_shot || c->watched) {
         cache_watch_resync(c);
     } else {
         cache_watch_start(c);
@@ -358,11 +341,8 @@ void cache_watch_state(enum pawl_state state, void *cache)
 
 void cache_watch_stop(struct pawl_cache *c)
 {
-    struct pawl_watch watch = {cache_watch_changed, c};
-
-    if (c->watch == WATCH_SET) {
-        (void)pawl_unwatch_async(c->r.client, c->base, PAWL_WATCHES_ANY | PAWL_WATCHES_LOCAL,
-                                 &watch, NULL, NULL);
+    if (c->watched) {
+        recipe_unwatch(&c->r, &c->watcher, c->base, PAWL_WATCHES_ANY);
     }
     c->sweep_at = c->one_shot ? c->root : NULL;
     sweep(c);

@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 
-static void run(void *ask)
+static void ask_run_note(void *ask)
 {
     struct ask *a = ask;
     struct recipe *r = a->r;
@@ -22,15 +22,51 @@ static void run(void *ask)
     recipe_note_end(r);
 }
 
-static void too_late(void *ask)
+/* ---- giving up ---- */
+
+void ask_give_up(struct ask *a, int err)
+{
+    ASSERT(!a->ended);
+    if (a->give_up != NULL) {
+        a->give_up(a, err);
+    } else {
+        ask_end(a, err);
+    }
+}
+
+static void ask_too_late(void *ask)
+{
+    ask_give_up(ask, PAWL_ERR_OPERATION_TIMEOUT);
+}
+
+/* Whatever was on its way has been answered by now. */
+static void ask_state_changed(enum pawl_state state, void *ask)
 {
     struct ask *a = ask;
 
-    if (a->too_late != NULL) {
-        a->too_late(a);
-    } else {
-        ask_end(a, PAWL_ERR_OPERATION_TIMEOUT);
+    if (state == PAWL_STATE_CLOSED) {
+        ask_ref(a);
+        ask_give_up(a, PAWL_ERR_CLOSING);
+        ASSERT(a->ended);
+        ask_unref(a);
     }
+}
+
+static void ask_stop_waiting(struct ask *a)
+{
+    timer_clear(a->r->e, &a->timer);
+    observer_remove(&a->closed);
+}
+
+/* ---- life ---- */
+
+static void ask_init(struct ask *a, int (*start)(struct ask *a))
+{
+    *a = (struct ask){.start = start, .refs = 1};
+    list_init(&a->link);
+    list_init(&a->closed.link);
+    timer_init(&a->timer, ask_too_late, a);
+    note_init(&a->note, ask_run_note, a);
 }
 
 void *ask_new(size_t size, int (*start)(struct ask *a))
@@ -38,11 +74,7 @@ void *ask_new(size_t size, int (*start)(struct ask *a))
     struct ask *a = calloc(1, size);
 
     if (a != NULL) {
-        a->start = start;
-        a->refs = 1;
-        list_init(&a->link);
-        timer_init(&a->timer, too_late, a);
-        note_init(&a->note, run, a);
+        ask_init(a, start);
     }
     return a;
 }
@@ -56,13 +88,16 @@ void ask_unref(struct ask *a)
 {
     struct recipe *r = a->r;
 
+    ASSERT(a->refs > 0);
     if (--a->refs > 0) {
         return;
     }
     if (a->drop != NULL) {
         a->drop(a);
     }
-    free(a);
+    if (!a->only_waits) { /* else it is the caller's */
+        free(a);
+    }
     if (r != NULL) {
         recipe_unref(r);
     }
@@ -77,7 +112,7 @@ void ask_end(struct ask *a, int err)
     a->ended = true;
     a->err = err;
     list_remove(&a->link);
-    timer_clear(a->r->e, &a->timer);
+    ask_stop_waiting(a);
     if (a->waiter != NULL) {
         waiter_finish(a->r->e, a->waiter);
     } else if (a->tell != NULL && !a->r->e->stop) {
@@ -94,30 +129,21 @@ void ask_end_all(struct list *asks, int err)
     }
 }
 
-bool ask_watch_is_set(struct recipe *r, const struct pawl_reply *reply, const char *path,
-                      pawl_event_fn fn, void *arg)
-{
-    struct pawl_watch watch = {.fn = fn, .arg = arg};
-    int rc;
-
-    if (reply->err != PAWL_ERR_NO_MEMORY) {
-        return reply->err == 0;
-    }
-    rc = pawl_unwatch_async(r->client, path, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL, &watch, NULL,
-                            NULL);
-    return rc == 0 || (rc != PAWL_ERR_NO_WATCHER && recipe_was_done(reply));
-}
-
 int ask_left_ms(const struct ask *a)
 {
     return recipe_left_ms(a->deadline_ms);
 }
 
-/* One who has no time at all still gets an answer, and has the client's patience for that. */
-static int begin(struct ask *a, struct recipe *r, int timeout_ms)
+/* ---- beginning ---- */
+
+/* One who has no time at all still gets an answer, and has the client's patience for that. After
+ * the client has closed nothing would end one that waits. */
+static int ask_begin(struct ask *a, struct recipe *r, int timeout_ms)
 {
     int64_t patience = timeout_ms == 0 ? r->timeout_ms : timeout_ms;
+    int rc;
 
+    ASSERT(a->r == NULL);
     a->r = r;
     recipe_ref(r);
     a->is_try = timeout_ms == 0;
@@ -125,25 +151,50 @@ static int begin(struct ask *a, struct recipe *r, int timeout_ms)
         a->deadline_ms = machine_now_ms() + patience;
         timer_set(r->e, &a->timer, a->deadline_ms);
     }
-    return a->start(a);
+    observer_add(r->e, &a->closed, ask_state_changed, a);
+    rc = a->start(a);
+    if (rc == 0 && !a->ended && r->e->core->closed) {
+        ask_give_up(a, PAWL_ERR_CLOSING);
+    }
+    return rc;
 }
 
-static void forget(struct ask *a)
+static void ask_forget(struct ask *a)
 {
     if (a->r != NULL) {
-        timer_clear(a->r->e, &a->timer);
+        ask_stop_waiting(a);
     }
     ask_unref(a);
 }
 
-static int begin_step(struct recipe *r, struct ask *a)
+static int ask_begin_step(struct recipe *r, struct ask *a)
 {
     int rc = a == NULL && r != NULL ? PAWL_ERR_NO_MEMORY : recipe_begin(r);
 
     if (rc != 0 && a != NULL) {
-        forget(a);
+        ask_forget(a);
     }
     return rc;
+}
+
+static int ask_wait(struct recipe *r, struct ask *a, int timeout_ms)
+{
+    bool would_deadlock = dispatch_would_deadlock(r->e);
+    int rc;
+
+    if (would_deadlock && !a->only_waits) {
+        return PAWL_ERR_WOULD_DEADLOCK;
+    }
+    rc = ask_begin(a, r, timeout_ms);
+    if (rc == 0 && !a->ended) {
+        if (would_deadlock) {
+            ask_give_up(a, PAWL_ERR_WOULD_DEADLOCK);
+        } else {
+            step_wait(r->e, a->waiter, 0); /* its own timer ends it */
+        }
+    }
+    ASSERT(rc != 0 || a->ended);
+    return rc != 0 ? rc : a->err;
 }
 
 int ask_block(struct recipe *r, struct ask *a, int timeout_ms,
@@ -151,7 +202,7 @@ int ask_block(struct recipe *r, struct ask *a, int timeout_ms,
 {
     struct engine *e;
     struct waiter w;
-    int rc = begin_step(r, a);
+    int rc = ask_begin_step(r, a);
 
     if (rc != 0) {
         return rc;
@@ -159,43 +210,46 @@ int ask_block(struct recipe *r, struct ask *a, int timeout_ms,
     e = r->e;
     waiter_init(&w);
     a->waiter = &w;
-    rc = dispatch_would_deadlock(r->e) ? PAWL_ERR_WOULD_DEADLOCK : begin(a, r, timeout_ms);
-    if (rc == 0) {
-        recipe_wait(r, &w, -1); /* its own timer ends it */
-        ASSERT(a->ended);
-        rc = a->err;
-        if (take != NULL && out != NULL) {
-            take(a, out);
-        }
+    rc = ask_wait(r, a, timeout_ms);
+    if (a->ended && take != NULL && out != NULL) {
+        take(a, out);
     }
     a->waiter = NULL;
     waiter_fini(&w);
-    forget(a); /* and with it the recipe, if it was freed meanwhile */
+    ASSERT(!a->only_waits || a->refs == 1);
+    ask_forget(a); /* and with it the recipe, if it was freed meanwhile */
     step_end(e);
     return rc;
 }
 
+int ask_only_wait(struct recipe *r, struct ask *a, int (*start)(struct ask *a), int timeout_ms)
+{
+    ask_init(a, start);
+    a->only_waits = true;
+    return ask_block(r, a, timeout_ms, NULL, NULL);
+}
+
 int ask_inside(struct recipe *r, struct ask *a, int timeout_ms)
 {
-    int rc = begin(a, r, timeout_ms);
+    int rc = ask_begin(a, r, timeout_ms);
 
     if (rc != 0) {
-        forget(a);
+        ask_forget(a);
     }
     return rc;
 }
 
 int ask_post(struct recipe *r, struct ask *a, int timeout_ms)
 {
-    int rc = begin_step(r, a);
+    int rc = ask_begin_step(r, a);
 
     if (rc != 0) {
         return rc;
     }
     ask_ref(a);
-    rc = begin(a, r, timeout_ms);
+    rc = ask_begin(a, r, timeout_ms);
     if (rc != 0) {
-        timer_clear(r->e, &a->timer);
+        ask_stop_waiting(a);
         a->refs--;                       /* the one it was born with */
     } else if (a->ended && r->e->stop) { /* nobody is left to tell it */
         rc = a->err != 0 ? a->err : PAWL_ERR_CLOSING;

@@ -6,6 +6,30 @@
 
 enum { AGAIN_MS = 100 }; /* what there was no memory for */
 
+static void attempt_watch_ref(void *attempt)
+{
+    attempt_ref(attempt);
+}
+
+static void attempt_watch_unref(void *attempt)
+{
+    attempt_unref(attempt);
+}
+
+struct attempt *attempt_new(struct recipe *r, pawl_event_fn ahead, pawl_event_fn own)
+{
+    struct attempt *a = calloc(1, sizeof(*a));
+
+    if (a != NULL) {
+        a->r = r;
+        a->refs = 1;
+        step_watch_init(&a->watch_ahead, ahead, a, attempt_watch_ref, attempt_watch_unref, a);
+        step_watch_init(&a->watch_own, own, a, attempt_watch_ref, attempt_watch_unref, a);
+        recipe_ref(r);
+    }
+    return a;
+}
+
 void attempt_ref(struct attempt *a)
 {
     a->refs++;
@@ -115,21 +139,4 @@ void attempt_delete_with_notice(struct attempt *a)
         pawl_multi_free(m);
     }
     attempt_delete(a);
-}
-
-/* ---- watches ---- */
-
-static void ignore(const struct pawl_reply *reply, void *attempt)
-{
-    (void)reply;
-    attempt_unref(attempt);
-}
-
-void attempt_unwatch(struct attempt *a, const char *path, int kind, pawl_event_fn fn)
-{
-    struct pawl_watch watch = {.fn = fn, .arg = a};
-
-    if (pawl_unwatch_async(a->r->client, path, kind | PAWL_WATCHES_LOCAL, &watch, ignore, a) == 0) {
-        attempt_ref(a);
-    }
 }

@@ -12,7 +12,7 @@
 struct attempt {
     struct recipe *r;        /* a reference */
     struct contender *owner; /* NULL: given up, or released */
-    int refs;                /* the owner's, and one for every answer and event to come */
+    int refs;                /* the owner's, and one for every answer to come and every watch */
     char *path;              /* NULL: not known yet */
     char *room;              /* for it: that it is known must not fail for want of memory */
     size_t room_size;
@@ -21,13 +21,12 @@ struct attempt {
     int64_t wanted_session; /* in which it was asked for */
     bool shares;            /* the place of another node */
     bool listing;           /* a listing is on its way ... */
-    bool watch_asked;       /* ... with a watch */
     bool died;              /* the one ahead was not released */
     bool waited;            /* the delay is over */
     bool placed;            /* its number is known to be its own */
     char *ahead;            /* the node that is watched, or that we ask to watch ... */
     bool ahead_is_list;     /* ... or the folder whose list is */
-    bool watching, watching_own;
+    struct step_watch watch_ahead, watch_own;
     void (*released)(void *arg, int err);
     void *released_arg;
     struct place place;  /* while it has an owner: for the next handle of a detached session */
@@ -35,6 +34,8 @@ struct attempt {
     struct observer end; /* ... or the client closes first */
 };
 
+/* Of nothing yet, and nobody's, with one reference; NULL: no memory. The events are steps. */
+struct attempt *attempt_new(struct recipe *r, pawl_event_fn ahead, pawl_event_fn own);
 void attempt_ref(struct attempt *a);
 void attempt_unref(struct attempt *a);
 
@@ -48,8 +49,5 @@ bool attempt_keep(struct attempt *a, const struct pawl_reply *reply);
  * With notice: who waits for us to die sees that we have released. */
 void attempt_delete(struct attempt *a);
 void attempt_delete_with_notice(struct attempt *a);
-
-/* The event WATCH_REMOVED gives its reference back. */
-void attempt_unwatch(struct attempt *a, const char *path, int kind, pawl_event_fn fn);
 
 #endif

@@ -16,13 +16,10 @@ static void requeue(struct contender *c);
 static void fail(struct contender *c, int err);
 static void ask_list(struct attempt *a);
 
-static void own_event(const struct pawl_event *event, void *attempt);
-static void ahead_event(const struct pawl_event *event, void *attempt);
-
 static void unwatch_ahead(struct attempt *a)
 {
-    attempt_unwatch(a, a->ahead, a->ahead_is_list ? PAWL_WATCHES_CHILDREN : PAWL_WATCHES_DATA,
-                    ahead_event);
+    recipe_unwatch(a->r, &a->watch_ahead, a->ahead,
+                   a->ahead_is_list ? PAWL_WATCHES_CHILDREN : PAWL_WATCHES_DATA);
 }
 
 /* The contender and its attempt part. What is on its way finds no owner and cleans up. */
@@ -35,9 +32,7 @@ static struct attempt *let_go(struct contender *c)
     place_drop(&a->place);
     c->attempt = NULL;
     a->owner = NULL;
-    if (a->watching) {
-        unwatch_ahead(a);
-    }
+    unwatch_ahead(a);
     return a;
 }
 
@@ -66,20 +61,12 @@ static void watch_own_later(struct attempt *a)
     }
 }
 
-/* An answer for which there was no memory may have set its watch nevertheless. */
-static bool set_watch(const struct pawl_reply *reply)
-{
-    return reply->err == 0 || reply->outcome == PAWL_OUTCOME_DONE;
-}
-
 static void own_read(const struct pawl_reply *reply, void *attempt)
 {
     struct attempt *a = attempt;
     struct contender *c = a->owner;
 
-    if (set_watch(reply)) {
-        a->watching_own = true;
-        attempt_ref(a);
+    if (recipe_was_done(reply)) {
         if (c != NULL && c->revoked != NULL && reply->data.len == sizeof(revoke_text) - 1 &&
             memcmp(reply->data.data, revoke_text, reply->data.len) == 0) {
             c->revoked(c);
@@ -89,17 +76,15 @@ static void own_read(const struct pawl_reply *reply, void *attempt)
     } else if (reply->err == PAWL_ERR_NO_MEMORY) {
         watch_own_later(a);
     }
-    if (c == NULL && a->watching_own) {
-        attempt_unwatch(a, a->path, PAWL_WATCHES_DATA, own_event);
+    if (c == NULL) {
+        recipe_unwatch(a->r, &a->watch_own, a->path, PAWL_WATCHES_DATA);
     }
     attempt_unref(a);
 }
 
 static void watch_own(struct attempt *a)
 {
-    struct pawl_watch watch = {.fn = own_event, .arg = a};
-
-    if (pawl_get_async(a->r->client, a->path, &watch, own_read, a) == 0) {
+    if (pawl_get_async(a->r->client, a->path, &a->watch_own.ask, own_read, a) == 0) {
         attempt_ref(a);
     } else {
         watch_own_later(a);
@@ -111,7 +96,6 @@ static void own_event(const struct pawl_event *event, void *attempt)
     struct attempt *a = attempt;
     struct contender *c = a->owner;
 
-    a->watching_own = false;
     if (c != NULL && event->type == PAWL_EVENT_DATA_CHANGED) {
         watch_own(a);
     } else if (c != NULL && event->type == PAWL_EVENT_DELETED) {
@@ -121,14 +105,13 @@ static void own_event(const struct pawl_event *event, void *attempt)
             requeue(c);
         }
     }
-    attempt_unref(a);
 }
 
 static void held_long(void *contender)
 {
     struct contender *c = contender;
 
-    if (c->state == CONTENDER_HELD && !c->attempt->watching_own) {
+    if (c->state == CONTENDER_HELD && !step_watch_is_set(&c->attempt->watch_own)) {
         watch_own(c->attempt);
     }
 }
@@ -139,13 +122,11 @@ static void ahead_event(const struct pawl_event *event, void *attempt)
 {
     struct attempt *a = attempt;
 
-    a->watching = false;
     if (a->owner != NULL && a->owner->state == CONTENDER_WAITING && !a->listing &&
         event->type != PAWL_EVENT_SESSION) {
         a->died = event->type == PAWL_EVENT_DELETED;
         ask_list(a);
     }
-    attempt_unref(a);
 }
 
 static void ahead_read(const struct pawl_reply *reply, void *attempt)
@@ -153,18 +134,12 @@ static void ahead_read(const struct pawl_reply *reply, void *attempt)
     struct attempt *a = attempt;
     struct contender *c = a->owner;
 
-    if (set_watch(reply)) {
-        a->watching = true;
-        attempt_ref(a);
-    }
     if (c == NULL) {
-        if (a->watching) {
-            unwatch_ahead(a);
-        }
+        unwatch_ahead(a);
     } else if (reply->err == PAWL_ERR_NO_NODE) {
         a->died = true; /* nobody saw how it went: the delay is on the safe side */
         ask_list(a);
-    } else if (reply->err != 0) {
+    } else if (!recipe_was_done(reply)) { /* what its data are does not matter */
         fail(c, reply->err);
     }
     attempt_unref(a);
@@ -174,14 +149,13 @@ static void ahead_read(const struct pawl_reply *reply, void *attempt)
 static void watch_ahead(struct contender *c, const char *name)
 {
     struct attempt *a = c->attempt;
-    struct pawl_watch watch = {.fn = ahead_event, .arg = a};
     int rc;
 
     c->state = CONTENDER_WAITING;
     free(a->ahead);
     a->ahead = recipe_join(c->o.base, name);
     rc = a->ahead == NULL ? PAWL_ERR_NO_MEMORY
-                          : pawl_get_async(c->r->client, a->ahead, &watch, ahead_read, a);
+                          : pawl_get_async(c->r->client, a->ahead, &a->watch_ahead.ask, ahead_read, a);
     if (rc != 0) {
         fail(c, rc);
     } else {
@@ -195,7 +169,7 @@ static void watch_list(struct contender *c)
     struct attempt *a = c->attempt;
 
     c->state = CONTENDER_WAITING;
-    if (!a->watching) {
+    if (!step_watch_is_set(&a->watch_ahead)) {
         ask_list(a);
     }
 }
@@ -212,9 +186,7 @@ static void claim(struct contender *c)
         return;
     }
     c->state = CONTENDER_HELD;
-    if (a->watching) {
-        unwatch_ahead(a);
-    }
+    unwatch_ahead(a);
     observer_remove(&c->observer);
     grant_give(&c->grant, path, a->token, a->session_id);
     if (!c->o.revocable) {
@@ -313,12 +285,7 @@ static void listed(const struct pawl_reply *reply, void *attempt)
     struct contender *c = a->owner;
 
     a->listing = false;
-    if (a->watch_asked && set_watch(reply)) {
-        a->watching = true;
-        attempt_ref(a);
-    }
-    a->watch_asked = false;
-    if (c == NULL && a->watching) {
+    if (c == NULL) {
         unwatch_ahead(a);
     }
     if (c == NULL || a->path == NULL || c->state == CONTENDER_HELD) {
@@ -336,8 +303,8 @@ static void listed(const struct pawl_reply *reply, void *attempt)
 static void ask_list(struct attempt *a)
 {
     struct contender *c = a->owner;
-    struct pawl_watch watch = {.fn = ahead_event, .arg = a};
-    bool watched = c->o.watch_list && c->state == CONTENDER_WAITING && !a->watching;
+    bool watched = c->o.watch_list && c->state == CONTENDER_WAITING &&
+                   !step_watch_is_set(&a->watch_ahead);
     int rc = 0;
 
     if (watched && a->ahead == NULL) {
@@ -346,13 +313,13 @@ static void ask_list(struct attempt *a)
         rc = a->ahead == NULL ? PAWL_ERR_NO_MEMORY : 0;
     }
     rc = rc != 0 ? rc
-                 : pawl_children_async(c->r->client, c->o.base, watched ? &watch : NULL, listed, a);
+                 : pawl_children_async(c->r->client, c->o.base,
+                                       watched ? &a->watch_ahead.ask : NULL, listed, a);
     if (rc != 0) {
         fail(c, rc);
         return;
     }
     a->listing = true;
-    a->watch_asked = watched;
     attempt_ref(a);
 }
 
@@ -416,37 +383,38 @@ static void created(const struct pawl_reply *reply, void *attempt)
     attempt_unref(a);
 }
 
+static struct attempt *new_attempt(struct contender *c)
+{
+    struct attempt *a = attempt_new(c->r, ahead_event, own_event);
+
+    if (a != NULL) {
+        a->owner = c;
+    }
+    return a;
+}
+
 /* The session has brought a node of ours along: we go on with it, whether it held or waited.
  * NOTHING: it has not. */
 static int inherit(struct contender *c)
 {
-    struct attempt *a = calloc(1, sizeof(*a));
-    int64_t token;
-    char *path;
+    struct attempt *a = new_attempt(c);
     int rc;
 
     if (a == NULL) {
         return PAWL_ERR_NO_MEMORY;
     }
-    if (!place_inherit(c->r->client, c->o.base, c->o.marker, &path, &token)) {
-        free(a);
+    if (!place_inherit(c->r->client, c->o.base, c->o.marker, &a->path, &a->token)) {
+        attempt_unref(a);
         return PAWL_ERR_NOTHING;
     }
-    *a = (struct attempt){.r = c->r,
-                          .owner = c,
-                          .refs = 1,
-                          .path = path,
-                          .name = strrchr(path, '/') + 1,
-                          .token = token,
-                          .session_id = c->r->e->core->session_id,
-                          .placed = true};
+    a->name = strrchr(a->path, '/') + 1;
+    a->session_id = c->r->e->core->session_id;
+    a->placed = true;
     rc = pawl_children_async(c->r->client, c->o.base, NULL, listed, a);
     if (rc != 0) {
-        free(path);
-        free(a);
+        attempt_unref(a);
         return rc;
     }
-    recipe_ref(c->r);
     attempt_ref(a);
     a->listing = true;
     c->attempt = a;
@@ -463,21 +431,19 @@ static int queue(struct contender *c)
     bool may_share = c->o.rule != NULL && c->o.rule->place != NULL;
     int64_t token = 0;
     const char *place = may_share ? c->o.rule->place(c, &token) : NULL;
-    struct attempt *a = calloc(1, sizeof(*a));
+    struct attempt *a = new_attempt(c);
     char *path = contender_own_path(c, place);
-    size_t room_size = path == NULL ? 0 : strlen(path) + PROTECTION_BYTES;
-    char *room = malloc(room_size + 1);
     int rc = PAWL_ERR_NO_MEMORY;
 
-    if (a != NULL && path != NULL && room != NULL) {
-        *a = (struct attempt){.r = c->r,
-                              .owner = c,
-                              .refs = 2,
-                              .room = room,
-                              .room_size = room_size,
-                              .wanted_session = c->r->e->core->session_id,
-                              .shares = place != NULL,
-                              .token = token};
+    if (a == NULL || path == NULL) {
+        goto fail;
+    }
+    a->room_size = strlen(path) + PROTECTION_BYTES;
+    a->room = malloc(a->room_size);
+    a->wanted_session = c->r->e->core->session_id;
+    a->shares = place != NULL;
+    a->token = token;
+    if (a->room != NULL) {
         rc = pawl_create_async(
             c->r->client,
             PAWL_CREATE(.path = path, .data = c->o.data,
@@ -485,13 +451,11 @@ static int queue(struct contender *c)
                         .flags = PAWL_PROTECTED | PAWL_CONTAINER_PARENTS),
             created, a);
     }
-    free(path);
     if (rc != 0) {
-        free(room);
-        free(a);
-        return rc;
+        goto fail;
     }
-    recipe_ref(c->r);
+    free(path);
+    attempt_ref(a);
     c->attempt = a;
     c->state = CONTENDER_QUEUEING;
     if (pawl_children_async(c->r->client, c->o.base, NULL, listed, a) == 0) {
@@ -499,6 +463,13 @@ static int queue(struct contender *c)
         attempt_ref(a);
     }
     return 0;
+
+fail:
+    free(path);
+    if (a != NULL) {
+        attempt_unref(a);
+    }
+    return rc;
 }
 
 static void queue_anew(struct contender *c)
@@ -584,19 +555,18 @@ static void probed(const struct pawl_reply *reply, void *attempt)
 /* Looks first: on a lock that is held a try costs one read and nobody a write. */
 static int probe(struct contender *c)
 {
-    struct attempt *a = calloc(1, sizeof(*a));
+    struct attempt *a = new_attempt(c);
     int rc;
 
     if (a == NULL) {
         return PAWL_ERR_NO_MEMORY;
     }
-    *a = (struct attempt){.r = c->r, .owner = c, .refs = 2};
     rc = pawl_children_async(c->r->client, c->o.base, NULL, probed, a);
     if (rc != 0) {
-        free(a);
+        attempt_unref(a);
         return rc;
     }
-    recipe_ref(c->r);
+    attempt_ref(a);
     c->attempt = a;
     c->state = CONTENDER_PROBING;
     return 0;

@@ -7,6 +7,7 @@
 
 #include "client/handle.h"
 #include "client/prepare.h"
+#include "recipes/core/ask.h"
 #include "recipes/core/contender.h"
 
 struct roll;
@@ -24,9 +25,9 @@ struct roll {
     char *base;
     struct entry *entries;
     size_t n;
-    size_t n_open; /* answers to come */
-    int err;       /* the first there was */
-    struct waiter *waiter;
+    size_t n_open;   /* answers to come */
+    int err;         /* the first there was */
+    struct ask *ask; /* a reference */
 };
 
 /* ---- the order ---- */
@@ -62,11 +63,12 @@ static bool is_before(const struct pawl_participant *a, const struct pawl_partic
 
 /* ---- asking ---- */
 
-static void end_one(struct roll *l, int err)
+static void roll_answered(struct roll *l, int err)
 {
     l->err = l->err != 0 ? l->err : err;
-    if (--l->n_open == 0 && l->waiter != NULL) {
-        waiter_finish(l->r.e, l->waiter);
+    if (--l->n_open == 0) {
+        ask_end(l->ask, l->err);
+        ask_unref(l->ask);
     }
     recipe_unref(&l->r);
 }
@@ -103,10 +105,10 @@ static void got(const struct pawl_reply *reply, void *entry)
         en->found = new_participant(en->path, reply);
         err = en->found == NULL ? PAWL_ERR_NO_MEMORY : 0;
     }
-    end_one(en->roll, err);
+    roll_answered(en->roll, err);
 }
 
-static int ask(struct roll *l, struct entry *en, const char *name)
+static int roll_ask_one(struct roll *l, struct entry *en, const char *name)
 {
     int rc;
 
@@ -121,7 +123,7 @@ static int ask(struct roll *l, struct entry *en, const char *name)
     return rc;
 }
 
-static int ask_all(struct roll *l, const struct pawl_strings *names)
+static int roll_ask_all(struct roll *l, const struct pawl_strings *names)
 {
     const char **sorted = malloc(2 * names->n * sizeof(*sorted));
     int rc = 0;
@@ -134,7 +136,7 @@ static int ask_all(struct roll *l, const struct pawl_strings *names)
     memcpy(sorted, names->items, names->n * sizeof(*sorted));
     contender_sort(&any_queue, sorted, sorted + names->n, names->n);
     for (; l->n < names->n && rc == 0; l->n++) {
-        rc = ask(l, &l->entries[l->n], sorted[l->n]);
+        rc = roll_ask_one(l, &l->entries[l->n], sorted[l->n]);
     }
     free(sorted);
     return rc;
@@ -145,10 +147,10 @@ static void listed(const struct pawl_reply *reply, void *roll)
     struct roll *l = roll;
     int err = reply->err == PAWL_ERR_NO_NODE ? 0 : reply->err;
 
-    if (reply->err == 0 && reply->children.n > 0 && l->waiter != NULL) {
-        err = ask_all(l, &reply->children);
+    if (reply->err == 0 && reply->children.n > 0 && !l->ask->ended) {
+        err = roll_ask_all(l, &reply->children);
     }
-    end_one(l, err);
+    roll_answered(l, err);
 }
 
 /* ---- the result ---- */
@@ -181,7 +183,7 @@ static int make_result(struct roll *l, struct pawl_participants **out)
     return 0;
 }
 
-static void destroy(struct recipe *r)
+static void roll_destroy(struct recipe *r)
 {
     struct roll *l = container_of(r, struct roll, r);
 
@@ -195,51 +197,50 @@ static void destroy(struct recipe *r)
     free(l);
 }
 
-static int run(struct roll *l, int timeout_ms, struct pawl_participants **out)
+static int start_roll(struct ask *a)
 {
-    struct waiter w;
-    int rc;
+    struct roll *l = container_of(a->r, struct roll, r);
+    int rc = pawl_children_async(l->r.client, l->base, NULL, listed, l);
 
-    if (dispatch_would_deadlock(l->r.e)) {
-        return PAWL_ERR_WOULD_DEADLOCK;
+    if (rc == 0) {
+        ask_ref(a);
+        l->ask = a;
+        l->n_open = 1;
+        recipe_ref(&l->r);
     }
-    rc = pawl_children_async(l->r.client, l->base, NULL, listed, l);
-    if (rc != 0) {
-        return rc;
-    }
-    waiter_init(&w);
-    l->waiter = &w;
-    l->n_open = 1;
-    recipe_ref(&l->r);
-    rc = recipe_wait(&l->r, &w, timeout_ms);
-    l->waiter = NULL;
-    waiter_fini(&w);
-    rc = rc != 0 ? rc : l->err;
-    return rc != 0 ? rc : make_result(l, out);
+    return rc;
+}
+
+struct roll_result {
+    int err;
+    struct pawl_participants **out;
+};
+
+static void take_roll(struct ask *a, void *result)
+{
+    struct roll_result *x = result;
+
+    x->err = a->err != 0 ? a->err : make_result(container_of(a->r, struct roll, r), x->out);
 }
 
 int participants_read(struct pawl_client *c, const char *path, int timeout_ms,
                       struct pawl_participants **out)
 {
-    struct roll *l = calloc(1, sizeof(*l));
-    int rc = l == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&l->r, c, destroy);
-    struct engine *e;
+    struct roll_result result = {.err = 0, .out = out};
+    struct recipe *r;
+    struct roll *l;
+    int rc = recipe_new(sizeof(*l), c, roll_destroy, &r);
 
     if (rc != 0) {
-        free(l);
         return rc;
     }
-    e = l->r.e;
+    l = container_of(r, struct roll, r);
     l->base = recipe_copy(path);
-    rc = recipe_begin(&l->r);
-    if (rc == 0) {
-        rc = l->base == NULL ? PAWL_ERR_NO_MEMORY : run(l, timeout_ms, out);
-        recipe_unref(&l->r);
-        step_end(e);
-    } else {
-        destroy(&l->r);
-    }
-    return rc;
+    rc = l->base == NULL ? PAWL_ERR_NO_MEMORY
+                         : ask_block(r, ask_new(sizeof(struct ask), start_roll), timeout_ms,
+                                     take_roll, &result);
+    recipe_free(r, NULL);
+    return rc != 0 ? rc : result.err;
 }
 
 int pawl_participants(struct pawl_client *c, const char *path, struct pawl_participants **out)

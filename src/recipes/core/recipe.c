@@ -76,7 +76,9 @@ void recipe_free(struct recipe *r, void (*shut)(struct recipe *r))
     }
     e = r->e;
     r->freed = true;
-    shut(r);
+    if (shut != NULL) {
+        shut(r);
+    }
     e->inside = false;
     engine_settle(e, machine_now_ms());
     while (r->n_calling > 0 && !dispatch_is_current(e)) {
@@ -133,6 +135,28 @@ void recipe_post(struct recipe *r, struct note *n)
     if (!n->posted && !r->e->stop) {
         recipe_ref(r);
         note_post(r->e, n);
+    }
+}
+
+static void recipe_watch_ref(void *recipe)
+{
+    recipe_ref(recipe);
+}
+
+static void recipe_watch_unref(void *recipe)
+{
+    recipe_unref(recipe);
+}
+
+void recipe_watch_init(struct recipe *r, struct step_watch *w, pawl_event_fn fn, void *arg)
+{
+    step_watch_init(w, fn, arg, recipe_watch_ref, recipe_watch_unref, r);
+}
+
+void recipe_unwatch(struct recipe *r, struct step_watch *w, const char *path, int kinds)
+{
+    if (step_watch_is_set(w)) {
+        (void)pawl_unwatch_async(r->client, path, kinds | PAWL_WATCHES_LOCAL, &w->ask, NULL, NULL);
     }
 }
 

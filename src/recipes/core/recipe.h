@@ -2,8 +2,9 @@
 /* recipe.h - what every recipe has: a view of the client, a life, a way to tell its user.
  *
  * A recipe lives under the engine's lock, as a set of steps (client/step.h). It is kept alive by
- * references: the user's, given back by the recipe's _free(), and one for every answer, event,
- * timer or note that is still to come. After _free() the user is told nothing more. */
+ * references: the user's, given back by the recipe's _free(), and one for every answer or note that
+ * is still to come. Watches hold theirs by themselves (client/step_watch.h). After _free() the user
+ * is told nothing more. */
 #ifndef PAWL_RECIPES_CORE_RECIPE_H
 #define PAWL_RECIPES_CORE_RECIPE_H
 
@@ -36,7 +37,7 @@ void recipe_unref(struct recipe *r);
 int recipe_begin(struct recipe *r);
 void recipe_end(struct recipe *r);
 
-/* The user's _free(): `shut` is a last step, then callbacks that run are waited for (not from
+/* The user's _free(): `shut` (NULL: nothing) is a last step, then callbacks that run are waited for (not from
  * inside one), then his reference is gone. */
 void recipe_free(struct recipe *r, void (*shut)(struct recipe *r));
 
@@ -62,8 +63,15 @@ void recipe_note_end(struct recipe *r);
  * left to run it. */
 void recipe_post(struct recipe *r, struct note *n);
 
-/* The server has done it, also when there was no memory for its answer: a watch that was asked for
- * is set, and will have its event. */
+/* A watch that holds the recipe. */
+void recipe_watch_init(struct recipe *r, struct step_watch *w, pawl_event_fn fn, void *arg);
+
+/* If it is set it goes, and its event tells so. Without memory it stays until it has another one.
+ * `kinds`: PAWL_WATCHES_... */
+void recipe_unwatch(struct recipe *r, struct step_watch *w, const char *path, int kinds);
+
+/* The server has done it, also when there was no memory for its answer, or it could not be
+ * unpacked. */
 static inline bool recipe_was_done(const struct pawl_reply *reply)
 {
     return reply->outcome == PAWL_OUTCOME_DONE;

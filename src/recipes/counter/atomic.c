@@ -68,7 +68,6 @@ static void finish(struct atomic_op *op, int err, enum pawl_outcome outcome)
     op->outcome = outcome;
     end_phase(op);
     timer_clear(op->ask.r->e, &op->pause);
-    observer_remove(&op->end);
     let_lock_go(op);
     ask_ref(&op->ask);
     ask_end(&op->ask, err);
@@ -85,17 +84,16 @@ static void refuse(struct atomic_op *op, int err)
 }
 
 /* A write has the same limit and knows whether it was sent, but not what comes after it. */
-static void too_late(struct ask *ask)
+static void give_up_op(struct ask *ask, int err)
 {
     struct atomic_op *op = container_of(ask, struct atomic_op, ask);
 
-    if (op->writing && !op->graced) {
+    if (err == PAWL_ERR_OPERATION_TIMEOUT && op->writing && !op->graced) {
         op->graced = true;
         timer_set(ask->r->e, &ask->timer, machine_now_ms() + GRACE_MS);
         return;
     }
-    finish(op, PAWL_ERR_OPERATION_TIMEOUT,
-           op->writing ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT);
+    finish(op, err, op->writing ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT);
 }
 
 /* ---- the lock ---- */
@@ -348,15 +346,6 @@ static void forced(const struct pawl_reply *reply, void *arg)
 
 /* ---- life ---- */
 
-static void state_changed(enum pawl_state state, void *arg)
-{
-    struct atomic_op *op = arg;
-
-    if (state == PAWL_STATE_CLOSED && op->pausing) {
-        refuse(op, PAWL_ERR_CLOSING);
-    }
-}
-
 static int start(struct ask *ask)
 {
     struct atomic_op *op = container_of(ask, struct atomic_op, ask);
@@ -364,7 +353,6 @@ static int start(struct ask *ask)
 
     op->phase_ms = machine_now_ms();
     list_push_back(&atomic_of(op)->ops, &ask->link);
-    observer_add(ask->r->e, &op->end, state_changed, op);
     if (op->kind == ATOMIC_FORCE || op->kind == ATOMIC_INITIALIZE) {
         op->stats.optimistic_tries = 1;
         rc = op->compute(op);
@@ -405,11 +393,10 @@ struct atomic_op *atomic_op_new(enum atomic_kind kind, int (*compute)(struct ato
         op->kind = kind;
         op->compute = compute;
         op->outcome = PAWL_OUTCOME_NOT_SENT;
-        op->ask.too_late = too_late;
+        op->ask.give_up = give_up_op;
         op->ask.is_change = true;
         op->ask.drop = drop;
         timer_init(&op->pause, pause_over, op);
-        list_init(&op->end.link);
     }
     return op;
 }

@@ -171,6 +171,7 @@ static int fill(struct pawl_shared_value *v, const char *path, struct pawl_bytes
 {
     list_init(&v->listeners);
     note_init(&v->note, tell_all, v);
+    recipe_watch_init(&v->r, &v->watch, value_event, v);
     timer_init(&v->retry, value_read_again, v);
     v->path = recipe_copy(path);
     v->seed = malloc(seed.len + 1);

@@ -37,7 +37,8 @@ struct pawl_shared_value {
     int64_t zxid, czxid;
     int32_t version;
 
-    bool reading, again, watching;
+    struct step_watch watch;
+    bool reading, again;
     struct timer retry; /* it could not be read, or there was no memory for it */
     struct list listeners;
     struct value_listener *running;
@@ -59,6 +60,7 @@ void value_end_start(struct pawl_shared_value *v, int err);
 void value_take(struct pawl_shared_value *v, struct pawl_bytes data, const struct pawl_stat *stat);
 void value_finish_read(struct pawl_shared_value *v, const struct pawl_reply *reply);
 void value_read_again(void *value);
+void value_event(const struct pawl_event *event, void *value); /* of its watch */
 void value_unwatch(struct pawl_shared_value *v);
 
 #endif

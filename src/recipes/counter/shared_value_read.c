@@ -61,36 +61,12 @@ void value_end_start(struct pawl_shared_value *v, int err)
 
 /* ---- reading ---- */
 
-static void event(const struct pawl_event *event, void *value);
 static void read_node(struct pawl_shared_value *v);
 static int make_node(struct pawl_shared_value *v);
 
-static void ignore(const struct pawl_reply *reply, void *value)
-{
-    struct pawl_shared_value *v = value;
-
-    (void)reply;
-    recipe_unref(&v->r);
-}
-
 void value_unwatch(struct pawl_shared_value *v)
 {
-    struct pawl_watch watch = {.fn = event, .arg = v};
-
-    if (v->watching &&
-        pawl_unwatch_async(v->r.client, v->path, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL, &watch,
-                           ignore, v) == 0) {
-        recipe_ref(&v->r);
-    }
-}
-
-static void set_watching(struct pawl_shared_value *v)
-{
-    v->watching = true;
-    recipe_ref(&v->r);
-    if (v->r.freed) {
-        value_unwatch(v);
-    }
+    recipe_unwatch(&v->r, &v->watch, v->path, PAWL_WATCHES_DATA);
 }
 
 /* The node is not there: we wait for it. When it is, after all, it can be read. */
@@ -99,10 +75,9 @@ static void looked(const struct pawl_reply *reply, void *value)
     struct pawl_shared_value *v = value;
 
     v->reading = false;
-    if (reply->err == PAWL_ERR_NO_NODE || ask_watch_is_set(&v->r, reply, v->path, event, v)) {
-        set_watching(v);
-    }
-    if (reply->err == 0 || v->again) {
+    if (v->r.freed) {
+        value_unwatch(v);
+    } else if (reply->err == 0 || v->again) {
         read_node(v);
     } else if (reply->err != PAWL_ERR_NO_NODE) {
         read_later(v, reply->err);
@@ -112,13 +87,12 @@ static void looked(const struct pawl_reply *reply, void *value)
 
 static void look(struct pawl_shared_value *v)
 {
-    struct pawl_watch watch = {.fn = event, .arg = v};
     int rc;
 
-    if (v->watching || v->reading || v->r.freed) {
+    if (step_watch_is_set(&v->watch) || v->reading || v->r.freed) {
         return;
     }
-    rc = pawl_exists_async(v->r.client, v->path, &watch, looked, v);
+    rc = pawl_exists_async(v->r.client, v->path, &v->watch.ask, looked, v);
     if (rc == 0) {
         v->reading = true;
         recipe_ref(&v->r);
@@ -163,6 +137,9 @@ static void was_read(const struct pawl_reply *reply, void *value)
     struct pawl_shared_value *v = value;
 
     v->reading = false;
+    if (v->r.freed) {
+        value_unwatch(v);
+    }
     value_finish_read(v, reply);
     if (v->again && !v->reading) {
         read_node(v);
@@ -170,19 +147,8 @@ static void was_read(const struct pawl_reply *reply, void *value)
     recipe_unref(&v->r);
 }
 
-static void was_read_with_watch(const struct pawl_reply *reply, void *value)
-{
-    struct pawl_shared_value *v = value;
-
-    if (ask_watch_is_set(&v->r, reply, v->path, event, v)) {
-        set_watching(v);
-    }
-    was_read(reply, v);
-}
-
 static void read_node(struct pawl_shared_value *v)
 {
-    struct pawl_watch watch = {.fn = event, .arg = v};
     int rc;
 
     if (v->reading || v->r.freed) {
@@ -190,8 +156,8 @@ static void read_node(struct pawl_shared_value *v)
         return;
     }
     v->again = false;
-    rc = v->watching ? pawl_get_async(v->r.client, v->path, NULL, was_read, v)
-                     : pawl_get_async(v->r.client, v->path, &watch, was_read_with_watch, v);
+    rc = pawl_get_async(v->r.client, v->path,
+                        step_watch_is_set(&v->watch) ? NULL : &v->watch.ask, was_read, v);
     if (rc == 0) {
         v->reading = true;
         recipe_ref(&v->r);
@@ -202,16 +168,14 @@ static void read_node(struct pawl_shared_value *v)
     }
 }
 
-static void event(const struct pawl_event *event, void *value)
+void value_event(const struct pawl_event *event, void *value)
 {
     struct pawl_shared_value *v = value;
 
     (void)event;
-    v->watching = false;
     if (!v->r.freed && v->state != VALUE_LATENT) {
         read_node(v);
     }
-    recipe_unref(&v->r);
 }
 
 void value_read_again(void *value)
@@ -257,9 +221,9 @@ static int make_node(struct pawl_shared_value *v)
     return rc;
 }
 
-static void start_too_late(struct ask *a)
+static void give_up_start(struct ask *a, int err)
 {
-    value_end_start(value_of_ask(a), PAWL_ERR_OPERATION_TIMEOUT);
+    value_end_start(value_of_ask(a), err);
 }
 
 int value_start(struct ask *a)
@@ -270,7 +234,7 @@ int value_start(struct ask *a)
     if (v->state != VALUE_LATENT) {
         return PAWL_ERR_INVALID_STATE;
     }
-    a->too_late = start_too_late;
+    a->give_up = give_up_start;
     v->starting = a;
     rc = make_node(v);
     if (rc == 0) {

@@ -119,11 +119,11 @@ static void tried(struct cas *c, int err, enum pawl_outcome outcome, const struc
 }
 
 /* The write has the same limit, and knows whether it was sent; but not what comes after it. */
-static void try_too_late(struct ask *ask)
+static void give_up_try(struct ask *ask, int err)
 {
     struct set_ask *a = container_of(ask, struct set_ask, ask);
 
-    if (!a->graced) {
+    if (err == PAWL_ERR_OPERATION_TIMEOUT && !a->graced) {
         a->graced = true;
         timer_set(ask->r->e, &ask->timer, machine_now_ms() + GRACE_MS);
         return;
@@ -144,7 +144,7 @@ static int try_set(struct ask *ask)
         ask_end(ask, PAWL_ERR_BAD_VERSION);
         return 0;
     }
-    ask->too_late = try_too_late;
+    ask->give_up = give_up_try;
     a->cas.r = &v->r;
     a->cas.path = v->path;
     a->cas.data = (struct pawl_bytes){a->data, a->len};

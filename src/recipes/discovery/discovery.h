@@ -52,7 +52,9 @@ struct service_entry {
     char *path;
     const char *name;               /* the last part of it */
     struct pawl_instance *instance; /* NULL: not read yet, or not to be read */
-    bool reading, watching, seen, gone;
+    struct step_watch watch;
+    int refs; /* the list's, that of a read under way, the watch's */
+    bool reading, seen, gone;
     bool unread; /* memory was short */
 };
 
@@ -60,7 +62,8 @@ struct pawl_service_cache {
     struct recipe r;
     char *folder;
     struct list entries;
-    bool listing, watching, dirty;
+    struct step_watch watch; /* of the list */
+    bool listing, dirty;
     bool listed, complete;
     int n_reading;
     struct timer again;

@@ -21,17 +21,10 @@ enum { PAUSE_MS = 1000 };
 
 static void drive(struct registration *g);
 
-static void unwatch(struct registration *g);
-
-/* The event of its watch is still to come: it goes then. */
-void registration_free(struct registration *g)
+static void registration_unref(struct registration *g)
 {
-    ASSERT(!g->busy && list_empty(&g->asks));
-    timer_clear(g->d->r.e, &g->again);
-    list_remove(&g->link);
-    if (g->watched != NULL) {
-        g->gone = true;
-        unwatch(g);
+    ASSERT(g->refs > 0);
+    if (--g->refs > 0) {
         return;
     }
     pawl_instance_free(g->instance == NULL ? NULL : &g->instance->i);
@@ -39,7 +32,24 @@ void registration_free(struct registration *g)
     strbuf_fini(&g->data);
     free(g->path);
     free(g->made);
+    free(g->watched);
     free(g);
+}
+
+static void unwatch(struct registration *g)
+{
+    recipe_unwatch(&g->d->r, &g->watch, g->watched, PAWL_WATCHES_DATA);
+}
+
+/* The event of its watch may be still to come: it goes then. */
+void registration_free(struct registration *g)
+{
+    ASSERT(!g->busy && list_empty(&g->asks));
+    timer_clear(g->d->r.e, &g->again);
+    list_remove(&g->link);
+    g->gone = true;
+    unwatch(g);
+    registration_unref(g);
 }
 
 static bool is_ephemeral(const struct registration *g)
@@ -170,28 +180,32 @@ static void found(struct registration *g, const struct pawl_reply *reply)
 static void watch_event(const struct pawl_event *event, void *registration)
 {
     struct registration *g = registration;
-    struct recipe *r = &g->d->r;
 
-    free(g->watched);
-    g->watched = NULL;
-    if (g->gone) {
-        registration_free(g);
-    } else if (event->type != PAWL_EVENT_SESSION) { /* else the next link is waited for */
-        if (event->type == PAWL_EVENT_DELETED) {
-            g->yields = g->yields || g->there;
-            g->there = g->displaced = false;
-        }
-        drive(g);
+    if (g->gone || event->type == PAWL_EVENT_SESSION) { /* the next link is waited for */
+        return;
     }
-    recipe_unref(r);
+    if (event->type == PAWL_EVENT_DELETED) {
+        g->yields = g->yields || g->there;
+        g->there = g->displaced = false;
+    }
+    drive(g);
 }
 
-static void unwatch(struct registration *g)
+static void watch_ref(void *registration)
 {
-    struct pawl_watch watch = {watch_event, g};
+    struct registration *g = registration;
 
-    (void)pawl_unwatch_async(g->d->r.client, g->watched, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL,
-                             &watch, NULL, NULL);
+    g->refs++;
+    recipe_ref(&g->d->r);
+}
+
+static void watch_unref(void *registration)
+{
+    struct registration *g = registration;
+    struct recipe *r = &g->d->r;
+
+    registration_unref(g);
+    recipe_unref(r);
 }
 
 /* Not there any more, and we were not told: it went before the watch was set. */
@@ -202,15 +216,12 @@ static void watch_set(const struct pawl_reply *reply, void *registration)
 
     g->busy = false;
     if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
-        g->watched = g->watching;
-        recipe_ref(r);
         if (reply->err == PAWL_ERR_NO_NODE) {
             g->yields = g->yields || g->there;
             g->there = g->displaced = false;
         }
         drive(g);
     } else {
-        free(g->watching);
         failed(g, reply->err);
     }
     recipe_unref(r);
@@ -218,17 +229,11 @@ static void watch_set(const struct pawl_reply *reply, void *registration)
 
 static void send_watch(struct registration *g)
 {
-    struct pawl_watch watch = {watch_event, g};
-    int rc = PAWL_ERR_NO_MEMORY;
-
-    g->watching = recipe_copy(node_path(g));
-    if (g->watching != NULL) {
-        rc = pawl_exists_async(g->d->r.client, g->watching, &watch, watch_set, g);
-    }
-    if (rc != 0) {
-        free(g->watching);
-    }
-    sent(g, rc);
+    free(g->watched);
+    g->watched = recipe_copy(node_path(g));
+    sent(g, g->watched == NULL
+                ? PAWL_ERR_NO_MEMORY
+                : pawl_exists_async(g->d->r.client, g->watched, &g->watch.ask, watch_set, g));
 }
 
 /* ---- looking ---- */
@@ -438,7 +443,7 @@ static void stands(struct registration *g)
         g->yields = false;
         ask_end_all(&g->asks, 0);
     }
-    if (g->watched == NULL) {
+    if (!step_watch_is_set(&g->watch)) {
         send_watch(g);
     } else if (strcmp(g->watched, node_path(g)) != 0) {
         unwatch(g); /* its event brings us back here */
@@ -488,6 +493,7 @@ struct registration *registration_new(struct pawl_discovery *d, const char *path
         return NULL;
     }
     g->d = d;
+    g->refs = 1;
     g->path = recipe_copy(path);
     if (g->path == NULL) {
         free(g);
@@ -496,6 +502,7 @@ struct registration *registration_new(struct pawl_discovery *d, const char *path
     strbuf_init(&g->data, STRBUF_NO_LIMIT);
     list_init(&g->asks);
     timer_init(&g->again, try_again, g);
+    step_watch_init(&g->watch, watch_event, g, watch_ref, watch_unref, g);
     list_push_back(&d->registrations, &g->link);
     return g;
 }

@@ -9,6 +9,7 @@ struct queue_entry;
 
 struct registration {
     struct list link;
+    int refs; /* the list's, and the watch's */
     struct pawl_discovery *d;
     struct shared_instance *instance;
     char *path; /* as it is asked for */
@@ -23,9 +24,9 @@ struct registration {
     bool foreign;     /* one is there that is not ours, and shall be */
     bool yields;      /* ours was deleted: who is there now may stay, until he goes */
     bool displaced;   /* and there is one */
-    char *watched;    /* the path of our watch; NULL: it is not set */
-    char *watching;   /* ... of one that is being set */
-    bool gone;        /* freed, but for the event of the watch */
+    struct step_watch watch;
+    char *watched;    /* its path, or that of the last one */
+    bool gone;        /* freed, but for its watch */
     unsigned written; /* the revision of its data; 0: not known */
 
     /* The answer to the create of a numbered node was lost: it is looked for among these. */

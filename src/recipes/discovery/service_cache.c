@@ -45,15 +45,34 @@ static void news(struct pawl_service_cache *s, bool changed)
 
 /* ---- entries ---- */
 
-/* While an answer or an event is to come it stays. */
-static void drop_if_unused(struct service_entry *e)
+static void entry_unref(struct service_entry *e)
 {
-    if (e->gone && !e->reading && !e->watching) {
+    ASSERT(e->refs > 0);
+    if (--e->refs == 0) {
         pawl_instance_free(e->instance);
         free(e->path);
         free(e);
     }
 }
+
+static void entry_watch_ref(void *entry)
+{
+    struct service_entry *e = entry;
+
+    e->refs++;
+    recipe_ref(&e->s->r);
+}
+
+static void entry_watch_unref(void *entry)
+{
+    struct service_entry *e = entry;
+    struct recipe *r = &e->s->r;
+
+    entry_unref(e);
+    recipe_unref(r);
+}
+
+static void entry_event(const struct pawl_event *event, void *entry);
 
 static struct service_entry *find(struct pawl_service_cache *s, const char *name,
                                   struct list **behind)
@@ -82,6 +101,8 @@ static struct service_entry *add(struct pawl_service_cache *s, const char *name,
         return NULL;
     }
     e->s = s;
+    e->refs = 1;
+    step_watch_init(&e->watch, entry_event, e, entry_watch_ref, entry_watch_unref, e);
     e->path = recipe_join(s->folder, name);
     if (e->path == NULL) {
         free(e);
@@ -96,7 +117,7 @@ static void remove_entry(struct service_entry *e)
 {
     list_remove(&e->link);
     e->gone = true;
-    drop_if_unused(e);
+    entry_unref(e);
 }
 
 static void read_entry(struct service_entry *e);
@@ -104,23 +125,11 @@ static void read_entry(struct service_entry *e);
 static void entry_event(const struct pawl_event *event, void *entry)
 {
     struct service_entry *e = entry;
-    struct recipe *r = &e->s->r;
 
-    e->watching = false;
-    if (!e->gone && !r->freed && event->type != PAWL_EVENT_DELETED &&
+    if (!e->gone && !e->s->r.freed && event->type != PAWL_EVENT_DELETED &&
         event->type != PAWL_EVENT_SESSION) { /* of those the folder's watch tells, too */
         read_entry(e);
     }
-    drop_if_unused(e);
-    recipe_unref(r);
-}
-
-static void unwatch(struct pawl_service_cache *s, const char *path, int kind, pawl_event_fn fn,
-                    void *arg)
-{
-    struct pawl_watch watch = {.fn = fn, .arg = arg};
-
-    pawl_unwatch_async(s->r.client, path, kind | PAWL_WATCHES_LOCAL, &watch, NULL, NULL);
 }
 
 static void pause_it(struct pawl_service_cache *s, int err);
@@ -150,12 +159,8 @@ static void entry_read(const struct pawl_reply *reply, void *entry)
 
     e->reading = false;
     s->n_reading--;
-    if (recipe_was_done(reply) && !e->watching) {
-        e->watching = true;
-        recipe_ref(&s->r);
-    }
-    if ((s->r.freed || e->gone) && e->watching) {
-        unwatch(s, e->path, PAWL_WATCHES_DATA, entry_event, e);
+    if (s->r.freed || e->gone) {
+        recipe_unwatch(&s->r, &e->watch, e->path, PAWL_WATCHES_DATA);
     }
     if (!s->r.freed) {
         if (!e->gone) {
@@ -163,7 +168,7 @@ static void entry_read(const struct pawl_reply *reply, void *entry)
         }
         news(s, !e->gone);
     }
-    drop_if_unused(e);
+    entry_unref(e);
     recipe_unref(&s->r);
 }
 
@@ -180,15 +185,15 @@ static void pause_it(struct pawl_service_cache *s, int err)
 
 static void read_entry(struct service_entry *e)
 {
-    struct pawl_watch watch = {.fn = entry_event, .arg = e};
     int rc;
 
     if (e->reading) {
         return;
     }
-    rc = pawl_get_async(e->s->r.client, e->path, &watch, entry_read, e);
+    rc = pawl_get_async(e->s->r.client, e->path, &e->watch.ask, entry_read, e);
     if (rc == 0) {
         e->reading = true;
+        e->refs++;
         e->s->n_reading++;
         recipe_ref(&e->s->r);
     } else {
@@ -210,7 +215,7 @@ static bool remove_unseen(struct pawl_service_cache *s)
         if (!e->seen) {
             some = some || e->instance != NULL;
             remove_entry(e);
-        } else if (!e->watching || e->unread) {
+        } else if (!step_watch_is_set(&e->watch) || e->unread) {
             read_entry(e);
         }
     }
@@ -241,12 +246,10 @@ static void folder_event(const struct pawl_event *event, void *cache)
     struct pawl_service_cache *s = cache;
 
     (void)event;
-    s->watching = false;
     s->dirty = s->dirty || !s->listing; /* what is on its way comes behind this */
     if (!s->r.freed) {
         list_it(s);
     }
-    recipe_unref(&s->r);
 }
 
 static void made(const struct pawl_reply *reply, void *cache)
@@ -287,14 +290,8 @@ static void listed(const struct pawl_reply *reply, void *cache)
     int rc = reply->err;
 
     s->listing = false;
-    if (recipe_was_done(reply) && !s->watching) {
-        s->watching = true;
-        recipe_ref(&s->r);
-    }
     if (s->r.freed) {
-        if (s->watching) {
-            unwatch(s, s->folder, PAWL_WATCHES_CHILDREN, folder_event, s);
-        }
+        recipe_unwatch(&s->r, &s->watch, s->folder, PAWL_WATCHES_CHILDREN);
     } else if (rc == PAWL_ERR_NO_NODE) {
         struct pawl_strings none = {NULL, 0};
 
@@ -313,13 +310,12 @@ static void listed(const struct pawl_reply *reply, void *cache)
 
 static void list_it(struct pawl_service_cache *s)
 {
-    struct pawl_watch watch = {.fn = folder_event, .arg = s};
     int rc;
 
     if (s->listing) {
         return; /* its answer sets a watch: whatever happened before is in it */
     }
-    rc = pawl_children_async(s->r.client, s->folder, &watch, listed, s);
+    rc = pawl_children_async(s->r.client, s->folder, &s->watch.ask, listed, s);
     if (rc == 0) {
         s->dirty = false;
         s->listing = true;
@@ -342,11 +338,7 @@ static void destroy(struct recipe *r)
     struct list *item;
 
     while ((item = list_pop_front(&s->entries)) != NULL) {
-        struct service_entry *e = container_of(item, struct service_entry, link);
-
-        pawl_instance_free(e->instance);
-        free(e->path);
-        free(e);
+        entry_unref(container_of(item, struct service_entry, link));
     }
     recipe_fini(r);
     free(s->folder);
@@ -371,6 +363,7 @@ int pawl_service_cache_new(struct pawl_client *c, const char *base, const char *
     list_init(&s->entries);
     list_init(&s->asks);
     note_init(&s->note, tell, s);
+    recipe_watch_init(&s->r, &s->watch, folder_event, s);
     timer_init(&s->again, again, s);
     s->changed = changed;
     s->arg = arg;
@@ -393,15 +386,11 @@ static void shut(struct recipe *r)
 
     timer_clear(r->e, &s->again);
     ask_end_all(&s->asks, PAWL_ERR_CANCELLED);
-    if (s->watching) {
-        unwatch(s, s->folder, PAWL_WATCHES_CHILDREN, folder_event, s);
-    }
+    recipe_unwatch(r, &s->watch, s->folder, PAWL_WATCHES_CHILDREN);
     list_for_each (item, &s->entries) {
         struct service_entry *e = container_of(item, struct service_entry, link);
 
-        if (e->watching) {
-            unwatch(s, e->path, PAWL_WATCHES_DATA, entry_event, e);
-        }
+        recipe_unwatch(r, &e->watch, e->path, PAWL_WATCHES_DATA);
     }
 }
 
@@ -418,8 +407,6 @@ static int start_wait(struct ask *a)
 
     if (s->complete) {
         ask_end(a, 0);
-    } else if (a->r->e->closing) {
-        return PAWL_ERR_CLOSING;
     } else {
         list_push_back(&s->asks, &a->link);
     }
@@ -428,8 +415,9 @@ static int start_wait(struct ask *a)
 
 int pawl_service_cache_wait(struct pawl_service_cache *s, int timeout_ms)
 {
-    return ask_block(s == NULL ? NULL : &s->r, ask_new(sizeof(struct ask), start_wait), timeout_ms,
-                     NULL, NULL);
+    struct ask a;
+
+    return ask_only_wait(s == NULL ? NULL : &s->r, &a, start_wait, timeout_ms);
 }
 
 int pawl_service_cache_instances(struct pawl_service_cache *s, struct pawl_instances **out)

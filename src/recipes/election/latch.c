@@ -12,6 +12,7 @@
 #include "client/prepare.h"
 #include "client/take.h"
 #include "pawl/election.h"
+#include "recipes/core/ask.h"
 #include "recipes/core/participants.h"
 #include "recipes/election/candidate.h"
 
@@ -24,20 +25,13 @@ struct pawl_latch {
     char *base, *id;
     enum latch_state state;
     bool silent;
-    struct list awaits; /* struct await */
+    struct list awaits; /* struct ask: of those who wait for leadership */
     struct note note;
     bool told_leader; /* what the listener believes */
     bool in_lost;     /* on_lost runs */
     uint64_t told_token;
     int error;                /* to be told, or 0 */
     struct waiter *in_notify; /* of close: waits for on_lost */
-};
-
-/* A caller who waits for leadership, on his stack. */
-struct await {
-    struct list link;
-    struct waiter waiter;
-    int err;
 };
 
 static const struct pawl_grant *grant_of(const struct pawl_latch *l)
@@ -48,19 +42,6 @@ static const struct pawl_grant *grant_of(const struct pawl_latch *l)
 static bool leads(const struct pawl_latch *l)
 {
     return grant_of(l)->state == PAWL_GRANT_CERTAIN;
-}
-
-static void end_awaits(struct pawl_latch *l, int err)
-{
-    struct list *item;
-
-    while ((item = list_pop_front(&l->awaits)) != NULL) {
-        struct await *a = container_of(item, struct await, link);
-
-        list_init(&a->link);
-        a->err = err;
-        waiter_finish(l->r.e, &a->waiter);
-    }
 }
 
 /* ---- telling ---- */
@@ -140,7 +121,7 @@ static void changed(struct pawl_grant *g)
 
     recipe_post(&l->r, &l->note);
     if (leads(l)) {
-        end_awaits(l, 0);
+        ask_end_all(&l->awaits, 0);
     }
 }
 
@@ -161,7 +142,7 @@ static void failed(struct candidate *c, int err)
 
     l->error = err;
     recipe_post(&l->r, &l->note);
-    end_awaits(l, err);
+    ask_end_all(&l->awaits, err);
 }
 
 /* ---- life ---- */
@@ -225,7 +206,7 @@ static void leave(struct pawl_latch *l)
 {
     l->state = LATCH_CLOSED;
     candidate_leave(&l->candidate);
-    end_awaits(l, PAWL_ERR_CANCELLED);
+    ask_end_all(&l->awaits, PAWL_ERR_CANCELLED);
 }
 
 static void shut(struct recipe *r)
@@ -299,42 +280,29 @@ int pawl_latch_close(struct pawl_latch *l, enum pawl_latch_close mode)
 
 /* ---- questions ---- */
 
-/* The latch may be freed meanwhile, by somebody else. */
-static int await(struct pawl_latch *l, int timeout_ms)
+static int start_await(struct ask *a)
 {
-    struct await a;
-    int rc;
+    struct pawl_latch *l = container_of(a->r, struct pawl_latch, r);
 
-    waiter_init(&a.waiter);
-    list_push_back(&l->awaits, &a.link);
-    recipe_ref(&l->r);
-    rc = recipe_wait(&l->r, &a.waiter, timeout_ms);
-    list_remove(&a.link);
-    recipe_unref(&l->r);
-    waiter_fini(&a.waiter);
-    return rc != 0 ? rc : a.err;
+    if (leads(l)) {
+        ask_end(a, 0);
+    } else if (l->state == LATCH_CLOSED) {
+        ask_end(a, PAWL_ERR_CANCELLED);
+    } else if (l->candidate.over != 0) {
+        ask_end(a, l->candidate.over);
+    } else if (a->is_try) {
+        ask_end(a, PAWL_ERR_OPERATION_TIMEOUT);
+    } else {
+        list_push_back(&l->awaits, &a->link);
+    }
+    return 0;
 }
 
 int pawl_latch_await(struct pawl_latch *l, int timeout_ms)
 {
-    int rc = recipe_begin(l == NULL ? NULL : &l->r);
-    struct engine *e;
+    struct ask a;
 
-    if (rc != 0) {
-        return rc;
-    }
-    e = l->r.e;
-    if (leads(l)) {
-        rc = 0;
-    } else if (l->state == LATCH_CLOSED) {
-        rc = PAWL_ERR_CANCELLED;
-    } else if (l->candidate.over != 0) {
-        rc = l->candidate.over;
-    } else {
-        rc = await(l, timeout_ms);
-    }
-    step_end(e);
-    return rc;
+    return ask_only_wait(l == NULL ? NULL : &l->r, &a, start_await, timeout_ms);
 }
 
 bool pawl_latch_is_leader(const struct pawl_latch *l)

@@ -108,11 +108,6 @@ static void stop_round(struct ask *a, int err)
     lock_stop(&container_of(a, struct round, ask)->acquire, err);
 }
 
-static void round_too_late(struct ask *a)
-{
-    stop_round(a, PAWL_ERR_OPERATION_TIMEOUT);
-}
-
 /* Freed after all were acquired and before anybody was told: he believes that he has none. */
 static void tell_round(struct ask *a)
 {
@@ -133,7 +128,7 @@ static struct round *new_round(struct pawl_multilock *m)
     if (t != NULL) {
         t->m = m;
         t->thread = recipe_thread();
-        t->ask.too_late = round_too_late;
+        t->ask.give_up = stop_round;
     }
     return t;
 }

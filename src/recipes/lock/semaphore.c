@@ -230,9 +230,9 @@ static int start_taking(struct ask *a)
     return 0;
 }
 
-static void too_late(struct ask *a)
+static void give_up_taking(struct ask *a, int err)
 {
-    taking_end(container_of(a, struct taking, ask), PAWL_ERR_OPERATION_TIMEOUT);
+    taking_end(container_of(a, struct taking, ask), err);
 }
 
 static void drop_taking(struct ask *a)
@@ -262,7 +262,7 @@ struct taking *taking_new(struct pawl_semaphore *s, size_t n)
     t->s = s;
     t->n = n;
     t->leases = calloc(n, sizeof(struct pawl_lease *));
-    t->ask.too_late = too_late;
+    t->ask.give_up = give_up_taking;
     t->ask.drop = drop_taking;
     return t;
 }
@@ -494,6 +494,7 @@ static int fill(struct pawl_semaphore *s, const char *path)
     s->leases = recipe_join(path, "leases");
     s->count.path = s->o.count == NULL ? NULL : recipe_copy(s->o.count);
     s->count.max = s->o.max_leases;
+    recipe_watch_init(&s->r, &s->count.watch, count_changed, s);
     s->count.known = s->o.count == NULL;
     if (s->locks == NULL || s->leases == NULL || (s->o.count != NULL && s->count.path == NULL)) {
         return PAWL_ERR_NO_MEMORY;

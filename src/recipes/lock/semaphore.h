@@ -28,7 +28,7 @@ struct lease_count {
     int32_t max;
     bool known;
     bool asking;   /* an answer is on its way: what we know may be old */
-    bool watching; /* who watches is told of changes */
+    struct step_watch watch; /* tells of changes */
 };
 
 struct pawl_semaphore {
@@ -84,5 +84,6 @@ void lease_drop(struct pawl_lease *lease);                     /* frees it; it i
 int count_want(struct pawl_semaphore *s); /* until it is known; an error: it will not be */
 bool count_is_sure(const struct pawl_semaphore *s);
 void count_shut(struct pawl_semaphore *s);
+void count_changed(const struct pawl_event *event, void *semaphore); /* of its watch */
 
 #endif

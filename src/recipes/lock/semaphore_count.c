@@ -57,44 +57,19 @@ static int take_number(struct pawl_semaphore *s, struct pawl_bytes data)
 
 /* ---- watching ---- */
 
-static void changed(const struct pawl_event *event, void *semaphore)
+void count_changed(const struct pawl_event *event, void *semaphore)
 {
     struct pawl_semaphore *s = semaphore;
 
-    s->count.watching = false;
     if (!s->r.freed && event->type != PAWL_EVENT_WATCH_REMOVED && !s->count.asking) {
         ask(s);
     }
-    recipe_unref(&s->r);
 }
 
-static void ignore(const struct pawl_reply *reply, void *semaphore)
+void count_shut(struct pawl_semaphore *s)
 {
-    struct pawl_semaphore *s = semaphore;
-
-    (void)reply;
-    recipe_unref(&s->r);
-}
-
-static void unwatch(struct pawl_semaphore *s)
-{
-    struct pawl_watch watch = {.fn = changed, .arg = s};
-
-    if (s->count.watching &&
-        pawl_unwatch_async(s->r.client, s->count.path, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL,
-                           &watch, ignore, s) == 0) {
-        recipe_ref(&s->r);
-    }
-}
-
-static void watch_is_set(struct pawl_semaphore *s)
-{
-    if (!s->count.watching) { /* the same watch twice is one, and has one event */
-        s->count.watching = true;
-        recipe_ref(&s->r);
-    }
-    if (s->r.freed) {
-        unwatch(s);
+    if (s->count.path != NULL) {
+        recipe_unwatch(&s->r, &s->count.watch, s->count.path, PAWL_WATCHES_DATA);
     }
 }
 
@@ -106,10 +81,9 @@ static void looked(const struct pawl_reply *reply, void *semaphore)
     struct pawl_semaphore *s = semaphore;
     int err = reply->err;
 
-    if (err == PAWL_ERR_NO_NODE || ask_watch_is_set(&s->r, reply, s->count.path, changed, s)) {
-        watch_is_set(s);
-    }
-    if (!s->r.freed && (err != 0 || ask(s) != 0)) {
+    if (s->r.freed) {
+        count_shut(s);
+    } else if (err != 0 || ask(s) != 0) {
         settle(s, err);
     }
     recipe_unref(&s->r);
@@ -146,8 +120,7 @@ static int make(struct pawl_semaphore *s)
 
 static int look(struct pawl_semaphore *s)
 {
-    struct pawl_watch watch = {.fn = changed, .arg = s};
-    int rc = pawl_exists_async(s->r.client, s->count.path, &watch, looked, s);
+    int rc = pawl_exists_async(s->r.client, s->count.path, &s->count.watch.ask, looked, s);
 
     if (rc == 0) {
         recipe_ref(&s->r);
@@ -160,8 +133,8 @@ static void was_read(const struct pawl_reply *reply, void *semaphore)
     struct pawl_semaphore *s = semaphore;
     int err = reply->err;
 
-    if (recipe_was_done(reply)) {
-        watch_is_set(s);
+    if (s->r.freed) {
+        count_shut(s);
     }
     if (err == 0) {
         err = take_number(s, reply->data);
@@ -180,8 +153,7 @@ static void was_read(const struct pawl_reply *reply, void *semaphore)
 
 static int ask(struct pawl_semaphore *s)
 {
-    struct pawl_watch watch = {.fn = changed, .arg = s};
-    int rc = pawl_get_async(s->r.client, s->count.path, &watch, was_read, s);
+    int rc = pawl_get_async(s->r.client, s->count.path, &s->count.watch.ask, was_read, s);
 
     s->count.asking = rc == 0;
     if (rc == 0) {
@@ -192,12 +164,7 @@ static int ask(struct pawl_semaphore *s)
 
 int count_want(struct pawl_semaphore *s)
 {
-    bool follows = s->count.path == NULL || s->count.watching || s->count.asking;
+    bool follows = s->count.path == NULL || step_watch_is_set(&s->count.watch) || s->count.asking;
 
     return follows ? 0 : ask(s);
-}
-
-void count_shut(struct pawl_semaphore *s)
-{
-    unwatch(s);
 }

@@ -24,22 +24,10 @@ enum pawl_persistent_state persistent_state(const struct pawl_persistent_node *n
                           : PAWL_PERSISTENT_ABSENT;
 }
 
-void persistent_wake_waiting(struct pawl_persistent_node *n, int err)
-{
-    struct list *link;
-
-    while ((link = list_pop_front(&n->waiting)) != NULL) {
-        struct persistent_wait *w = container_of(link, struct persistent_wait, link);
-
-        w->err = err;
-        waiter_finish(n->r.e, &w->waiter);
-    }
-}
-
 void persistent_tell(struct pawl_persistent_node *n)
 {
     if (persistent_state(n) != PAWL_PERSISTENT_ABSENT) {
-        persistent_wake_waiting(n, n->failed);
+        ask_end_all(&n->waiting, n->failed);
     }
     if (n->o.on_change != NULL && !n->r.freed) {
         recipe_post(&n->r, &n->note);
@@ -95,7 +83,7 @@ static bool is_final(const struct pawl_persistent_node *n, int err)
 static void is_over(struct pawl_persistent_node *n, int err)
 {
     n->closed = err;
-    persistent_wake_waiting(n, err);
+    ask_end_all(&n->waiting, err);
 }
 
 static void stumbled(struct pawl_persistent_node *n, int err)
@@ -112,11 +100,10 @@ static void stumbled(struct pawl_persistent_node *n, int err)
 
 /* ---- watching ---- */
 
-static void watch_event(const struct pawl_event *event, void *node)
+void persistent_event(const struct pawl_event *event, void *node)
 {
     struct pawl_persistent_node *n = node;
 
-    n->watched = false;
     if (event->type == PAWL_EVENT_DELETED) {
         n->there = false;
         persistent_tell(n);
@@ -124,17 +111,11 @@ static void watch_event(const struct pawl_event *event, void *node)
     if (!n->r.freed && event->state != PAWL_STATE_CLOSED) {
         persistent_go_on(n); /* foreign data: only watched again */
     }
-    recipe_unref(&n->r);
 }
 
 static void unwatch(struct pawl_persistent_node *n)
 {
-    struct pawl_watch watch = {watch_event, n};
-
-    if (n->watched) {
-        (void)pawl_unwatch_async(n->r.client, n->path, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL,
-                                 &watch, NULL, NULL);
-    }
+    recipe_unwatch(&n->r, &n->watch, n->path, PAWL_WATCHES_DATA);
 }
 
 /* Not there: the watch waits for a creation that will be ours. */
@@ -143,26 +124,20 @@ static void exists_done(const struct pawl_reply *reply, void *node)
     struct pawl_persistent_node *n = node;
 
     n->busy = false;
-    if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
-        n->watched = true;
-        n->there = reply->err != PAWL_ERR_NO_NODE;
-        recipe_ref(&n->r);
-    }
     if (n->r.freed) {
         unwatch(n);
-    } else if (!n->watched) {
-        stumbled(n, reply->err);
-    } else {
+    } else if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
+        n->there = reply->err != PAWL_ERR_NO_NODE;
         persistent_go_on(n);
+    } else {
+        stumbled(n, reply->err);
     }
     recipe_unref(&n->r);
 }
 
 static int send_exists(struct pawl_persistent_node *n)
 {
-    struct pawl_watch watch = {watch_event, n};
-
-    return pawl_exists_async(n->r.client, n->path, &watch, exists_done, n);
+    return pawl_exists_async(n->r.client, n->path, &n->watch.ask, exists_done, n);
 }
 
 /* ---- making ---- */
@@ -294,7 +269,7 @@ void persistent_go_on(void *node)
     timer_clear(n->r.e, &n->again);
     if (!n->there) {
         rc = send_create(n);
-    } else if (!n->watched) {
+    } else if (!step_watch_is_set(&n->watch)) {
         rc = send_exists(n);
     } else if (n->unwritten) {
         rc = send_set(n);

@@ -94,6 +94,7 @@ static int node_new(struct pawl_client *c, const char *path,
     }
     n->o = *o;
     list_init(&n->waiting);
+    recipe_watch_init(&n->r, &n->watch, persistent_event, n);
     note_init(&n->note, persistent_run_note, n);
     timer_init(&n->again, persistent_go_on, n);
     timer_init(&n->touch_timer, persistent_touch, n);
@@ -141,7 +142,7 @@ static void shut(struct recipe *r)
     observer_remove(&n->observer);
     timer_clear(r->e, &n->again);
     timer_clear(r->e, &n->touch_timer);
-    persistent_wake_waiting(n, PAWL_ERR_CANCELLED);
+    ask_end_all(&n->waiting, PAWL_ERR_CANCELLED);
     persistent_let_go(n);
 }
 
@@ -152,29 +153,26 @@ void pawl_persistent_node_free(struct pawl_persistent_node *n)
 
 /* ---- calls ---- */
 
+static int start_wait(struct ask *a)
+{
+    struct pawl_persistent_node *n = container_of(a->r, struct pawl_persistent_node, r);
+    int rc = n->closed != 0 ? n->closed : n->failed;
+
+    if (rc != 0 || n->there) {
+        ask_end(a, rc);
+    } else if (a->is_try) {
+        ask_end(a, PAWL_ERR_OPERATION_TIMEOUT);
+    } else {
+        list_push_back(&n->waiting, &a->link);
+    }
+    return 0;
+}
+
 int pawl_persistent_node_wait(struct pawl_persistent_node *n, int timeout_ms)
 {
-    struct persistent_wait w = {.err = 0};
-    struct engine *e;
-    int rc = recipe_begin(n == NULL ? NULL : &n->r);
+    struct ask a;
 
-    if (rc != 0) {
-        return rc;
-    }
-    e = n->r.e;
-    recipe_ref(&n->r); /* somebody else may free it meanwhile */
-    rc = n->closed != 0 ? n->closed : n->failed;
-    if (rc == 0 && !n->there) {
-        waiter_init(&w.waiter);
-        list_push_back(&n->waiting, &w.link);
-        rc = recipe_wait(&n->r, &w.waiter, timeout_ms);
-        rc = rc == 0 ? w.err : rc;
-        list_remove(&w.link);
-        waiter_fini(&w.waiter);
-    }
-    recipe_unref(&n->r);
-    step_end(e);
-    return rc;
+    return ask_only_wait(n == NULL ? NULL : &n->r, &a, start_wait, timeout_ms);
 }
 
 int pawl_persistent_node_set(struct pawl_persistent_node *n, struct pawl_bytes data)

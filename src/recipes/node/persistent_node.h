@@ -8,15 +8,9 @@
 #define PAWL_RECIPES_NODE_PERSISTENT_NODE_H
 
 #include "pawl/group.h"
-#include "recipes/core/recipe.h"
+#include "recipes/core/ask.h"
 
 enum { IDENTITY_BYTES = 256 };
-
-struct persistent_wait {
-    struct list link;
-    struct waiter waiter;
-    int err;
-};
 
 struct pawl_persistent_node {
     struct recipe r;
@@ -27,7 +21,6 @@ struct pawl_persistent_node {
     char *path;     /* as the server named it; NULL: never made */
     char *touch;    /* of PAWL_TTL */
     bool there;     /* made or found, and nothing to the contrary heard since */
-    bool watched;   /* our one-shot watch is set */
     bool unwritten; /* the node does not have our data yet */
     bool busy;      /* a request is under way */
     bool uncertain; /* not `there`, but a creation whose answer was lost may have made it */
@@ -39,7 +32,8 @@ struct pawl_persistent_node {
     struct note note;
     struct timer again, touch_timer;
     struct observer observer;
-    struct list waiting; /* struct persistent_wait */
+    struct list waiting; /* struct ask */
+    struct step_watch watch;
 };
 
 /* ---- modes ---- */
@@ -76,7 +70,7 @@ void persistent_state_changed(enum pawl_state state, void *node);
 enum pawl_persistent_state persistent_state(const struct pawl_persistent_node *n);
 void persistent_tell(struct pawl_persistent_node *n); /* the state may have changed */
 void persistent_run_note(void *node);
-void persistent_wake_waiting(struct pawl_persistent_node *n, int err);
+void persistent_event(const struct pawl_event *event, void *node); /* of its watch */
 
 /* Freed: the watch and the node go. */
 void persistent_let_go(struct pawl_persistent_node *n);

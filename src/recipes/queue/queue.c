@@ -88,18 +88,14 @@ static void folder_event(const struct pawl_event *event, void *queue)
     struct pawl_queue *q = queue;
 
     (void)event; /* a change, or the end of the session: in any case our list is old */
-    q->watching = false;
     q->dirty = true;
     queue_next(q);
-    recipe_unref(&q->r);
 }
 
-static void unwatch(struct pawl_queue *q, const char *path, pawl_event_fn fn)
+static void unwatch_all(struct pawl_queue *q)
 {
-    struct pawl_watch watch = {.fn = fn, .arg = q};
-
-    pawl_unwatch_async(q->r.client, path, PAWL_WATCHES_CHILDREN | PAWL_WATCHES_LOCAL, &watch, NULL,
-                       NULL);
+    recipe_unwatch(&q->r, &q->watch, q->base, PAWL_WATCHES_CHILDREN);
+    recipe_unwatch(&q->r, &q->lock_watch, q->lock_base, PAWL_WATCHES_CHILDREN);
 }
 
 static int take_list(struct pawl_queue *q, const struct pawl_reply *reply)
@@ -128,14 +124,8 @@ static void listed(const struct pawl_reply *reply, void *queue)
     struct pawl_queue *q = queue;
 
     q->listing = false;
-    if (recipe_was_done(reply) && !q->watching) { /* set twice it is still one */
-        q->watching = true;
-        recipe_ref(&q->r);
-    }
     if (q->r.freed) {
-        if (q->watching) {
-            unwatch(q, q->base, folder_event);
-        }
+        unwatch_all(q);
     } else if (reply->err == PAWL_ERR_NO_NODE) {
         queue_make(q);
     } else if (reply->err == 0 && take_list(q, reply) == 0) {
@@ -149,13 +139,12 @@ static void listed(const struct pawl_reply *reply, void *queue)
 
 static void ask_list(struct pawl_queue *q)
 {
-    struct pawl_watch watch = {.fn = folder_event, .arg = q};
     int rc;
 
     if (q->listing) {
         return;
     }
-    rc = pawl_children_async(q->r.client, q->base, &watch, listed, q);
+    rc = pawl_children_async(q->r.client, q->base, &q->watch.ask, listed, q);
     q->dirty = rc != 0;
     if (rc == 0) {
         q->listing = true;
@@ -175,12 +164,10 @@ static void locks_event(const struct pawl_event *event, void *queue)
     struct pawl_queue *q = queue;
 
     (void)event;
-    q->watching_locks = false;
     if (q->n_taken > 0) {
         q->dirty = true;
         queue_next(q);
     }
-    recipe_unref(&q->r);
 }
 
 /* A lock that went before we looked has no event. */
@@ -204,14 +191,8 @@ static void locks_listed(const struct pawl_reply *reply, void *queue)
     struct pawl_queue *q = queue;
 
     q->asking_locks = false;
-    if (recipe_was_done(reply)) {
-        q->watching_locks = true;
-        recipe_ref(&q->r);
-    }
     if (q->r.freed) {
-        if (q->watching_locks) {
-            unwatch(q, q->lock_base, locks_event);
-        }
+        unwatch_all(q);
     } else if (reply->err == PAWL_ERR_NO_NODE) {
         queue_make(q);
     } else if (reply->err != 0) {
@@ -225,13 +206,12 @@ static void locks_listed(const struct pawl_reply *reply, void *queue)
 
 static void watch_locks(struct pawl_queue *q)
 {
-    struct pawl_watch watch = {.fn = locks_event, .arg = q};
     int rc;
 
-    if (q->asking_locks || q->watching_locks) {
+    if (q->asking_locks || step_watch_is_set(&q->lock_watch)) {
         return;
     }
-    rc = pawl_children_async(q->r.client, q->lock_base, &watch, locks_listed, q);
+    rc = pawl_children_async(q->r.client, q->lock_base, &q->lock_watch.ask, locks_listed, q);
     if (rc == 0) {
         q->asking_locks = true;
         recipe_ref(&q->r);
@@ -410,6 +390,8 @@ int pawl_queue_new(struct pawl_client *c, const char *path,
     list_init(&q->sent);
     list_init(&q->flushes);
     timer_init(&q->timer, wake, q);
+    recipe_watch_init(&q->r, &q->watch, folder_event, q);
+    recipe_watch_init(&q->r, &q->lock_watch, locks_event, q);
     job_init(q);
     rc = q->o.lock_path == NULL || prepare_is_good_path(q->o.lock_path, false)
              ? begin(q, path)
@@ -429,12 +411,7 @@ static void shut(struct recipe *r)
 
     timer_clear(r->e, &q->timer);
     puts_cancel(q, PAWL_ERR_CANCELLED);
-    if (q->watching) {
-        unwatch(q, q->base, folder_event);
-    }
-    if (q->watching_locks) {
-        unwatch(q, q->lock_base, locks_event);
-    }
+    unwatch_all(q);
 }
 
 void pawl_queue_free(struct pawl_queue *q)

@@ -39,7 +39,8 @@ struct pawl_queue {
     bool making;                   /* ... are being made */
 
     /* the listing */
-    bool listing, listed, watching;
+    struct step_watch watch;
+    bool listing, listed;
     bool dirty; /* it has changed since */
     struct queue_entry *entries;
     size_t n_entries, next, n_children;
@@ -49,14 +50,15 @@ struct pawl_queue {
     /* nodes that others work on */
     size_t n_taken;
     size_t n_stuck; /* ... that could not be had */
-    bool asking_locks, watching_locks;
+    struct step_watch lock_watch;
+    bool asking_locks;
 
     struct job job;
 
     struct list waiting, sent; /* struct put */
     size_t n_waiting, n_sent;
     uint64_t n_puts;
-    struct list flushes; /* struct flush */
+    struct list flushes; /* struct ask, of a struct flush */
 };
 
 /* ---- queue.c ---- */

@@ -5,63 +5,65 @@
 #include "base/assert.h"
 #include "client/prepare.h"
 #include "client/take.h"
+#include "recipes/core/ask.h"
 #include "recipes/queue/queue.h"
 #include "recipes/queue/queue_items.h"
 
-/* Somebody who waits for puts, on his stack. */
-struct blocked {
-    struct waiter waiter;
-    int err;
-};
-
+/* It is in `waiting` or `sent` until the server has answered, also if nobody waits for it any more,
+ * with a reference for that. */
 struct put {
-    struct list link; /* in waiting or sent; in none while its note is to run */
+    struct ask ask;
+    struct list link;
     struct pawl_queue *q;
     uint64_t number;
     bool sent;
     char *path; /* without its number; then the new node's, or NULL */
     struct strbuf data;
-    int err;
-    struct blocked *blocked; /* NULL: nobody */
     pawl_put_fn done;
     void *arg;
-    struct note note;
+    struct note on_put; /* holds a reference */
 };
 
 struct flush {
-    struct list link;
-    struct blocked blocked;
+    struct ask ask;  /* in pawl_queue.flushes */
     uint64_t number; /* of the last put that it waits for */
     size_t left;
 };
 
-static void free_put(struct put *p)
+static struct put *put_of(struct ask *a)
 {
+    return container_of(a, struct put, ask);
+}
+
+static void drop_put(struct ask *a)
+{
+    struct put *p = put_of(a);
+
     free(p->path);
     strbuf_fini(&p->data);
-    free(p);
 }
 
 /* ---- the end of a put ---- */
 
-static void tell(void *put)
+static void tell_put(struct ask *a)
+{
+    struct put *p = put_of(a);
+
+    p->done(p->q, a->err, a->err == 0 ? p->path : NULL, p->arg);
+}
+
+static void run_on_put(void *put)
 {
     struct put *p = put;
     struct pawl_queue *q = p->q;
-    const char *path = p->err == 0 ? p->path : NULL;
 
     recipe_note_begin(&q->r);
-    if (p->err == 0 && q->o.on_put != NULL && !q->r.freed) {
+    if (!q->r.freed) {
         recipe_calling(&q->r);
-        q->o.on_put(q, 0, path, q->o.on_put_arg);
+        q->o.on_put(q, 0, p->path, q->o.on_put_arg);
         recipe_called(&q->r);
     }
-    if (p->done != NULL) {
-        recipe_calling(&q->r);
-        p->done(q, p->err, path, p->arg);
-        recipe_called(&q->r);
-    }
-    free_put(p);
+    ask_unref(&p->ask);
     recipe_note_end(&q->r);
 }
 
@@ -70,12 +72,11 @@ static void end_flushes(struct pawl_queue *q, uint64_t number)
     struct list *item, *next;
 
     for (item = q->flushes.next; item != &q->flushes; item = next) {
-        struct flush *f = container_of(item, struct flush, link);
+        struct flush *f = container_of(container_of(item, struct ask, link), struct flush, ask);
 
         next = item->next;
         if (number <= f->number && --f->left == 0) {
-            list_remove(item);
-            waiter_finish(q->r.e, &f->blocked.waiter);
+            ask_end(&f->ask, 0);
         }
     }
 }
@@ -88,25 +89,32 @@ static void unlist(struct put *p)
     (*n)--;
 }
 
-/* `path` may be NULL: the put failed. */
+/* `path` may be NULL: the put failed. The listener is told before `done` is. */
 static void end_put(struct put *p, int err, const char *path)
 {
     struct pawl_queue *q = p->q;
 
     unlist(p);
-    p->err = err;
     free(p->path);
     p->path = path == NULL ? NULL : recipe_copy(path);
     end_flushes(q, p->number);
-    if (p->blocked != NULL) {
-        p->blocked->err = err;
-        waiter_finish(q->r.e, &p->blocked->waiter);
+    if (err == 0 && q->o.on_put != NULL && !q->r.e->stop) {
+        ask_ref(&p->ask);
+        recipe_post(&q->r, &p->on_put);
     }
-    if (p->done != NULL || (err == 0 && q->o.on_put != NULL)) {
-        recipe_post(&q->r, &p->note);
-    }
-    if (!p->note.posted) {
-        free_put(p);
+    ask_end(&p->ask, err);
+    ask_unref(&p->ask);
+}
+
+/* Waiting for room it has not been sent, and never will be. */
+static void give_up_put(struct ask *a, int err)
+{
+    struct put *p = put_of(a);
+
+    if (p->sent) {
+        ask_end(a, err);
+    } else {
+        end_put(p, err, NULL);
     }
 }
 
@@ -171,12 +179,31 @@ static void send(struct put *p)
     recipe_ref(&q->r);
 }
 
+/* There is no room: those who do not wait for it. */
+static void end_tries(struct pawl_queue *q)
+{
+    struct list *item, *next;
+
+    for (item = q->waiting.next; item != &q->waiting; item = next) {
+        struct put *p = container_of(item, struct put, link);
+
+        next = item->next;
+        if (p->ask.is_try) {
+            end_put(p, PAWL_ERR_OPERATION_TIMEOUT, NULL);
+        }
+    }
+}
+
 void puts_send(struct pawl_queue *q)
 {
     size_t room = (size_t)q->o.max_items;
 
     while (!list_empty(&q->waiting)) {
-        if (room > 0 && (!q->listed || q->n_children + q->n_sent >= room)) {
+        if (room > 0 && !q->listed) {
+            return;
+        }
+        if (room > 0 && q->n_children + q->n_sent >= room) {
+            end_tries(q);
             return;
         }
         send(container_of(q->waiting.next, struct put, link));
@@ -185,7 +212,7 @@ void puts_send(struct pawl_queue *q)
 
 /* ---- putting ---- */
 
-static int fill(struct put *p, const struct pawl_put *given)
+static int fill_put(struct put *p, const struct pawl_put *given)
 {
     struct pawl_put put;
     struct strbuf name;
@@ -209,125 +236,89 @@ static int fill(struct put *p, const struct pawl_put *given)
     return rc != 0 || prepare_is_good_path(p->path, true) ? rc : PAWL_ERR_BAD_ARGUMENTS;
 }
 
-/* A step. */
-static int start(struct pawl_queue *q, const struct pawl_put *given, struct put **out)
+static int start_put(struct ask *a)
 {
-    struct put *p = given == NULL ? NULL : calloc(1, sizeof(*p));
+    struct put *p = put_of(a);
+
+    p->number = ++p->q->n_puts;
+    list_push_back(&p->q->waiting, &p->link);
+    p->q->n_waiting++;
+    ask_ref(a);
+    queue_next(p->q);
+    return 0;
+}
+
+static int new_put(struct pawl_queue *q, const struct pawl_put *given, pawl_put_fn done, void *arg,
+                   struct ask **out)
+{
+    struct put *p;
     int rc;
 
+    if (q == NULL || given == NULL) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    p = ask_new(sizeof(*p), start_put);
     if (p == NULL) {
-        return given == NULL ? PAWL_ERR_BAD_ARGUMENTS : PAWL_ERR_NO_MEMORY;
+        return PAWL_ERR_NO_MEMORY;
     }
     p->q = q;
+    p->done = done;
+    p->arg = arg;
+    p->ask.tell = done == NULL ? NULL : tell_put;
+    p->ask.is_change = true;
+    p->ask.give_up = give_up_put;
+    p->ask.drop = drop_put;
+    list_init(&p->link);
     strbuf_init(&p->data, STRBUF_NO_LIMIT);
-    note_init(&p->note, tell, p);
-    rc = q->r.e->closing ? PAWL_ERR_CLOSING : fill(p, given);
+    note_init(&p->on_put, run_on_put, p);
+    rc = fill_put(p, given);
     if (rc != 0) {
-        free_put(p);
+        ask_unref(&p->ask);
         return rc;
     }
-    p->number = ++q->n_puts;
-    list_push_back(&q->waiting, &p->link);
-    q->n_waiting++;
-    *out = p;
+    *out = &p->ask;
     return 0;
 }
 
 int pawl_queue_put_async(struct pawl_queue *q, const struct pawl_put *put, pawl_put_fn done,
                          void *arg)
 {
-    struct put *p;
-    int rc = recipe_begin(q == NULL ? NULL : &q->r);
+    struct ask *a;
+    int rc = new_put(q, put, done, arg, &a);
 
-    if (rc != 0) {
-        return rc;
-    }
-    rc = start(q, put, &p);
-    if (rc == 0) {
-        p->done = done;
-        p->arg = arg;
-        queue_next(q);
-    }
-    recipe_end(&q->r);
-    return rc;
-}
-
-/* Who waits keeps the queue: somebody else may free it meanwhile. */
-static int wait_for(struct pawl_queue *q, struct blocked *b, int timeout_ms)
-{
-    recipe_ref(&q->r);
-    return recipe_wait(&q->r, &b->waiter, timeout_ms);
-}
-
-static void waited(struct pawl_queue *q)
-{
-    struct engine *e = q->r.e;
-
-    recipe_unref(&q->r);
-    step_end(e);
-}
-
-/* Waiting for room it has not been sent, and never will be. */
-static void abandon(struct put *p)
-{
-    p->blocked = NULL;
-    if (!p->sent) {
-        unlist(p);
-        end_flushes(p->q, p->number);
-        free_put(p);
-    }
+    return rc != 0 ? rc : ask_post(&q->r, a, -1);
 }
 
 int pawl_queue_put(struct pawl_queue *q, const struct pawl_put *put, int timeout_ms)
 {
-    struct blocked b = {.err = 0};
-    struct put *p;
-    int rc = recipe_begin(q == NULL ? NULL : &q->r);
+    struct ask *a;
+    int rc = new_put(q, put, NULL, NULL, &a);
 
-    if (rc != 0) {
-        return rc;
-    }
-    rc = dispatch_would_deadlock(q->r.e) ? PAWL_ERR_WOULD_DEADLOCK : start(q, put, &p);
-    if (rc != 0) {
-        recipe_end(&q->r);
-        return rc;
-    }
-    waiter_init(&b.waiter);
-    p->blocked = &b;
-    queue_next(q);
-    rc = wait_for(q, &b, timeout_ms);
-    if (rc != 0) {
-        abandon(p);
+    return rc != 0 ? rc : ask_block(&q->r, a, timeout_ms, NULL, NULL);
+}
+
+static int start_flush(struct ask *a)
+{
+    struct flush *f = container_of(a, struct flush, ask);
+    struct pawl_queue *q = container_of(a->r, struct pawl_queue, r);
+
+    f->left = q->n_waiting + q->n_sent;
+    f->number = q->n_puts;
+    if (f->left == 0) {
+        ask_end(a, 0);
+    } else if (a->is_try) {
+        ask_end(a, PAWL_ERR_OPERATION_TIMEOUT);
     } else {
-        rc = b.err;
+        list_push_back(&q->flushes, &a->link);
     }
-    waiter_fini(&b.waiter);
-    waited(q);
-    return rc;
+    return 0;
 }
 
 int pawl_queue_flush(struct pawl_queue *q, int timeout_ms)
 {
-    struct flush f = {.left = 0};
-    int rc = recipe_begin(q == NULL ? NULL : &q->r);
+    struct flush f;
 
-    if (rc != 0) {
-        return rc;
-    }
-    f.left = q->n_waiting + q->n_sent;
-    f.number = q->n_puts;
-    if (f.left == 0 || dispatch_would_deadlock(q->r.e)) {
-        rc = f.left == 0 ? 0 : PAWL_ERR_WOULD_DEADLOCK;
-        recipe_end(&q->r);
-        return rc;
-    }
-    waiter_init(&f.blocked.waiter);
-    list_push_back(&q->flushes, &f.link);
-    rc = wait_for(q, &f.blocked, timeout_ms);
-    list_remove(&f.link);
-    waiter_fini(&f.blocked.waiter);
-    waited(q);
-    return rc;
+    return ask_only_wait(q == NULL ? NULL : &q->r, &f.ask, start_flush, timeout_ms);
 }
 
 /* ---- removing ---- */

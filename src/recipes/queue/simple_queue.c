@@ -11,8 +11,8 @@
 
 #include "base/assert.h"
 #include "client/prepare.h"
+#include "recipes/core/ask.h"
 #include "recipes/core/link_trouble.h"
-#include "recipes/core/recipe.h"
 #include "recipes/queue/queue_names.h"
 
 #define SIMPLE_PREFIX "qn-"
@@ -20,29 +20,23 @@
 struct pawl_simple_queue {
     struct recipe r;
     char *base, *stem;
-    struct list takes; /* struct take: that have not ended */
+    struct list takes; /* struct ask: that have not ended */
 };
 
 /* One call of take or peek. */
 struct take {
-    struct list link;
-    struct pawl_simple_queue *q; /* a reference */
-    int refs;                    /* the list's, and one for each answer and event to come */
-    bool peeks, waits, taking, ended;
-    bool emptied;    /* nothing was found at first: now with a watch */
-    bool with_watch; /* the listing on its way sets one */
-    bool watching;
-    bool idle; /* nothing to do until the watch fires */
+    struct ask ask; /* holds a reference for each answer to come, and for the watch */
+    struct pawl_simple_queue *q;
+    bool peeks, waits, taking;
+    bool emptied; /* nothing was found at first: now with a watch */
+    bool idle;    /* nothing to do until the watch fires */
+    struct step_watch watch;
     struct queue_entry *entries;
     size_t n_entries, next;
     char *path;
     struct strbuf data;
-    int err;
-    struct timer timer;
-    struct waiter *waiter; /* NULL: nobody */
     pawl_take_fn done;
     void *arg;
-    struct note note;
 };
 
 static void list_it(struct take *t);
@@ -50,76 +44,52 @@ static void read_next(struct take *t);
 
 /* ---- life of a take ---- */
 
-/* Not inlined: gcc 12 then warns of a use after free() where a reference is left. */
-__attribute__((noinline)) static void take_unref(struct take *t)
+static struct take *take_of(struct ask *a)
 {
-    struct pawl_simple_queue *q = t->q;
+    return container_of(a, struct take, ask);
+}
 
-    if (--t->refs > 0) {
-        return;
-    }
+static void drop_take(struct ask *a)
+{
+    struct take *t = take_of(a);
+
     queue_entries_free(t->entries, t->n_entries);
     strbuf_fini(&t->data);
     free(t->path);
-    free(t);
-    recipe_unref(&q->r);
 }
 
-static void tell(void *take)
+static void tell_take(struct ask *a)
 {
-    struct take *t = take;
-    struct recipe *r = &t->q->r;
-    struct pawl_bytes data = {t->err == 0 ? t->data.data : NULL, t->err == 0 ? t->data.len : 0};
+    struct take *t = take_of(a);
+    struct pawl_bytes data = {a->err == 0 ? t->data.data : NULL, a->err == 0 ? t->data.len : 0};
 
-    recipe_note_begin(r);
-    recipe_ref(r);
-    recipe_calling(r);
-    t->done(t->q, t->err, data, t->arg);
-    recipe_called(r);
-    take_unref(t);
-    recipe_note_end(r);
+    t->done(t->q, a->err, data, t->arg);
 }
 
-static void folder_event(const struct pawl_event *event, void *take);
-
-static void unwatch(struct take *t)
+static void take_unwatch(struct take *t)
 {
-    struct pawl_watch watch = {.fn = folder_event, .arg = t};
-
-    pawl_unwatch_async(t->q->r.client, t->q->base, PAWL_WATCHES_CHILDREN | PAWL_WATCHES_LOCAL,
-                       &watch, NULL, NULL);
+    recipe_unwatch(&t->q->r, &t->watch, t->q->base, PAWL_WATCHES_CHILDREN);
 }
 
-/* The list's reference goes to the note, or to the caller who is blocked. */
-static void end(struct take *t, int err)
+static void take_end(struct take *t, int err)
 {
-    if (t->ended) {
-        return;
-    }
-    t->ended = true;
-    t->err = err;
-    list_remove(&t->link);
-    timer_clear(t->q->r.e, &t->timer);
-    if (t->watching) {
-        unwatch(t);
-    }
-    if (t->waiter != NULL) {
-        waiter_finish(t->q->r.e, t->waiter);
-    } else if (t->q->r.e->stop) {
-        take_unref(t); /* nobody is left to be told */
-    } else {
-        note_post(t->q->r.e, &t->note);
-    }
+    take_unwatch(t);
+    ask_end(&t->ask, err);
 }
 
-/* While an item is being deleted its answer is waited for, so that it is not lost. */
-static void too_late(void *take)
+static void taken(const struct pawl_reply *reply, void *take);
+
+/* An item whose delete has been sent may be ours already: its answer is waited for, so that it is
+ * not lost. One that has not been sent never will be. */
+static void give_up_take(struct ask *a, int err)
 {
-    struct take *t = take;
+    struct take *t = take_of(a);
 
     t->waits = false;
     if (!t->taking) {
-        end(t, PAWL_ERR_OPERATION_TIMEOUT);
+        take_end(t, err);
+    } else {
+        step_withdraw(a->r->e, taken, t);
     }
 }
 
@@ -139,14 +109,14 @@ static void taken(const struct pawl_reply *reply, void *take)
     struct take *t = take;
 
     t->taking = false;
-    if (recipe_was_done(reply) && t->ended) {
+    if (recipe_was_done(reply) && t->ask.ended) {
         nobody_wants_it(t);
-    } else if (!t->ended && reply->err == PAWL_ERR_NO_NODE) {
+    } else if (!t->ask.ended && reply->err == PAWL_ERR_NO_NODE) {
         read_next(t);
     } else {
-        end(t, recipe_was_done(reply) ? 0 : reply->err);
+        take_end(t, recipe_was_done(reply) ? 0 : reply->err);
     }
-    take_unref(t);
+    ask_unref(&t->ask);
 }
 
 static void read_done(const struct pawl_reply *reply, void *take)
@@ -154,9 +124,9 @@ static void read_done(const struct pawl_reply *reply, void *take)
     struct take *t = take;
     int rc = reply->err;
 
-    if (!t->ended && rc == PAWL_ERR_NO_NODE) {
+    if (!t->ask.ended && rc == PAWL_ERR_NO_NODE) {
         read_next(t);
-    } else if (!t->ended) {
+    } else if (!t->ask.ended) {
         strbuf_clear(&t->data);
         strbuf_append(&t->data, reply->data.data, reply->data.len);
         strbuf_cstr(&t->data);
@@ -164,20 +134,21 @@ static void read_done(const struct pawl_reply *reply, void *take)
         if (rc == 0 && !t->peeks) {
             rc = pawl_delete_async(t->q->r.client, PAWL_DELETE(.path = t->path), taken, t);
             t->taking = rc == 0;
-            t->refs += rc == 0;
         }
-        if (!t->taking) {
-            end(t, rc);
+        if (t->taking) {
+            ask_ref(&t->ask);
+        } else {
+            take_end(t, rc);
         }
     }
-    take_unref(t);
+    ask_unref(&t->ask);
 }
 
 static void none_left(struct take *t)
 {
     if (!t->waits) {
-        end(t, PAWL_ERR_OPERATION_TIMEOUT);
-    } else if (t->watching) {
+        take_end(t, PAWL_ERR_OPERATION_TIMEOUT);
+    } else if (step_watch_is_set(&t->watch)) {
         t->idle = true;
     } else {
         t->emptied = true;
@@ -199,9 +170,9 @@ static void read_next(struct take *t)
         rc = pawl_get_async(t->q->r.client, t->path, NULL, read_done, t);
     }
     if (rc != 0) {
-        end(t, rc);
+        take_end(t, rc);
     } else {
-        t->refs++;
+        ask_ref(&t->ask);
     }
 }
 
@@ -212,14 +183,14 @@ static void made(const struct pawl_reply *reply, void *take)
     struct take *t = take;
     int err = reply->err;
 
-    if (!t->ended) {
+    if (!t->ask.ended) {
         if (err == 0 || err == PAWL_ERR_NODE_EXISTS || is_link_trouble(err)) {
             list_it(t);
         } else {
-            end(t, err);
+            take_end(t, err);
         }
     }
-    take_unref(t);
+    ask_unref(&t->ask);
 }
 
 /* The server removes a container that has become empty: who waits makes it again. */
@@ -231,9 +202,9 @@ static void make_folder(struct take *t)
                                made, t);
 
     if (rc != 0) {
-        end(t, rc);
+        take_end(t, rc);
     } else {
-        t->refs++;
+        ask_ref(&t->ask);
     }
 }
 
@@ -242,12 +213,10 @@ static void folder_event(const struct pawl_event *event, void *take)
     struct take *t = take;
 
     (void)event;
-    t->watching = false;
-    if (!t->ended && t->idle) {
+    if (!t->ask.ended && t->idle) {
         t->idle = false;
         list_it(t);
     }
-    take_unref(t);
 }
 
 static void take_list(struct take *t, const struct pawl_strings *names)
@@ -261,7 +230,7 @@ static void take_list(struct take *t, const struct pawl_strings *names)
     if (rc == 0) {
         read_next(t);
     } else {
-        end(t, rc);
+        take_end(t, rc);
     }
 }
 
@@ -269,98 +238,101 @@ static void listed(const struct pawl_reply *reply, void *take)
 {
     struct take *t = take;
 
-    if (recipe_was_done(reply) && t->with_watch && !t->watching) {
-        t->watching = true;
-        t->refs++;
-    }
-    if (t->ended) {
-        if (t->watching) {
-            unwatch(t);
-        }
+    if (t->ask.ended) {
+        take_unwatch(t);
     } else if (reply->err == 0) {
         take_list(t, &reply->children);
     } else if (reply->err == PAWL_ERR_NO_NODE && t->waits) {
         make_folder(t);
     } else {
-        end(t, reply->err == PAWL_ERR_NO_NODE ? PAWL_ERR_OPERATION_TIMEOUT : reply->err);
+        take_end(t, reply->err == PAWL_ERR_NO_NODE ? PAWL_ERR_OPERATION_TIMEOUT : reply->err);
     }
-    take_unref(t);
+    ask_unref(&t->ask);
 }
 
 static void list_it(struct take *t)
 {
-    struct pawl_watch watch = {.fn = folder_event, .arg = t};
-    int rc;
+    bool with_watch = t->waits && t->emptied;
+    int rc = pawl_children_async(t->q->r.client, t->q->base, with_watch ? &t->watch.ask : NULL,
+                                 listed, t);
 
-    t->with_watch = t->waits && t->emptied;
-    rc = pawl_children_async(t->q->r.client, t->q->base, t->with_watch ? &watch : NULL, listed, t);
     if (rc != 0) {
-        end(t, rc);
+        take_end(t, rc);
     } else {
-        t->refs++;
+        ask_ref(&t->ask);
     }
 }
 
 /* ---- calls ---- */
 
-static struct take *new_take(struct pawl_simple_queue *q, bool peeks, int timeout_ms)
+static void take_watch_ref(void *take)
 {
-    struct take *t = calloc(1, sizeof(*t));
+    ask_ref(&((struct take *)take)->ask);
+}
+
+static void take_watch_unref(void *take)
+{
+    ask_unref(&((struct take *)take)->ask);
+}
+
+/* As many as are asked for at the same time: each looks for itself. */
+static int start_take(struct ask *a)
+{
+    struct take *t = take_of(a);
+
+    t->waits = !a->is_try;
+    list_push_back(&t->q->takes, &a->link);
+    list_it(t);
+    return 0;
+}
+
+static struct ask *new_take(struct pawl_simple_queue *q, bool peeks, pawl_take_fn done, void *arg)
+{
+    struct take *t = ask_new(sizeof(*t), start_take);
 
     if (t == NULL) {
         return NULL;
     }
     t->q = q;
-    t->refs = 1;
     t->peeks = peeks;
-    t->waits = timeout_ms != 0;
+    t->done = done;
+    t->arg = arg;
+    t->ask.tell = done == NULL ? NULL : tell_take;
+    t->ask.is_change = true; /* an item that was taken has nobody else */
+    t->ask.give_up = give_up_take;
+    t->ask.drop = drop_take;
     strbuf_init(&t->data, STRBUF_NO_LIMIT);
-    note_init(&t->note, tell, t);
-    timer_init(&t->timer, too_late, t);
-    recipe_ref(&q->r);
-    list_push_back(&q->takes, &t->link);
-    if (timeout_ms > 0) {
-        timer_set(q->r.e, &t->timer, machine_now_ms() + timeout_ms);
-    }
-    return t;
+    step_watch_init(&t->watch, folder_event, t, take_watch_ref, take_watch_unref, t);
+    return &t->ask;
 }
 
-/* What is blocked has the list's reference. */
+struct taken_data {
+    void **data;
+    size_t *len;
+};
+
+/* It is the caller's now. */
+static void hand_data_over(struct ask *a, void *out)
+{
+    struct taken_data *x = out;
+    struct take *t = take_of(a);
+
+    if (a->err == 0) {
+        *x->len = t->data.len;
+        *x->data = t->data.data;
+        strbuf_init(&t->data, 0);
+    }
+}
+
 static int take_blocking(struct pawl_simple_queue *q, bool peeks, int timeout_ms, void **data,
                          size_t *len)
 {
-    struct engine *e;
-    struct waiter w;
-    struct take *t;
-    int rc = data == NULL || len == NULL ? PAWL_ERR_BAD_ARGUMENTS
-                                         : recipe_begin(q == NULL ? NULL : &q->r);
+    struct taken_data out = {data, len};
 
-    if (rc != 0) {
-        return rc;
+    if (q == NULL || data == NULL || len == NULL) {
+        return PAWL_ERR_BAD_ARGUMENTS;
     }
-    e = q->r.e;
-    t = dispatch_would_deadlock(e) ? NULL : new_take(q, peeks, timeout_ms);
-    if (t == NULL) {
-        rc = dispatch_would_deadlock(e) ? PAWL_ERR_WOULD_DEADLOCK : PAWL_ERR_NO_MEMORY;
-        step_end(e);
-        return rc;
-    }
-    waiter_init(&w);
-    t->waiter = &w;
-    list_it(t);
-    if (!t->ended && recipe_wait(&q->r, &w, timeout_ms == 0 ? q->r.timeout_ms : -1) != 0) {
-        end(t, PAWL_ERR_OPERATION_TIMEOUT); /* no answer from the server; else its timer ends it */
-    }
-    waiter_fini(&w);
-    rc = t->err;
-    if (rc == 0) {
-        *len = t->data.len;
-        *data = t->data.data;
-        strbuf_init(&t->data, 0); /* it is the caller's now */
-    }
-    take_unref(t);
-    step_end(e);
-    return rc;
+    return ask_block(&q->r, new_take(q, peeks, NULL, NULL), timeout_ms, hand_data_over, &out);
 }
 
 int pawl_simple_queue_take(struct pawl_simple_queue *q, int timeout_ms, void **data, size_t *len)
@@ -376,22 +348,9 @@ int pawl_simple_queue_peek(struct pawl_simple_queue *q, void **data, size_t *len
 int pawl_simple_queue_take_async(struct pawl_simple_queue *q, int timeout_ms, pawl_take_fn done,
                                  void *arg)
 {
-    struct take *t;
-    int rc = done == NULL ? PAWL_ERR_BAD_ARGUMENTS : recipe_begin(q == NULL ? NULL : &q->r);
-
-    if (rc != 0) {
-        return rc;
-    }
-    t = new_take(q, false, timeout_ms);
-    if (t == NULL) {
-        rc = PAWL_ERR_NO_MEMORY;
-    } else {
-        t->done = done;
-        t->arg = arg;
-        list_it(t);
-    }
-    recipe_end(&q->r);
-    return rc;
+    return q == NULL || done == NULL
+               ? PAWL_ERR_BAD_ARGUMENTS
+               : ask_post(&q->r, new_take(q, false, done, arg), timeout_ms);
 }
 
 int pawl_simple_queue_offer(struct pawl_simple_queue *q, struct pawl_bytes data)
@@ -407,7 +366,7 @@ int pawl_simple_queue_offer(struct pawl_simple_queue *q, struct pawl_bytes data)
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
+static void simple_queue_destroy(struct recipe *r)
 {
     struct pawl_simple_queue *q = container_of(r, struct pawl_simple_queue, r);
 
@@ -427,7 +386,7 @@ int pawl_simple_queue_new(struct pawl_client *c, const char *path, struct pawl_s
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     q = calloc(1, sizeof(*q));
-    rc = q == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&q->r, c, destroy);
+    rc = q == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&q->r, c, simple_queue_destroy);
     if (rc != 0) {
         free(q);
         return rc;
@@ -436,23 +395,23 @@ int pawl_simple_queue_new(struct pawl_client *c, const char *path, struct pawl_s
     q->base = recipe_copy(path);
     q->stem = recipe_join(path, SIMPLE_PREFIX);
     if (q->base == NULL || q->stem == NULL) {
-        destroy(&q->r);
+        simple_queue_destroy(&q->r);
         return PAWL_ERR_NO_MEMORY;
     }
     *out = q;
     return 0;
 }
 
-static void shut(struct recipe *r)
+static void simple_queue_shut(struct recipe *r)
 {
     struct pawl_simple_queue *q = container_of(r, struct pawl_simple_queue, r);
 
     while (!list_empty(&q->takes)) {
-        end(container_of(q->takes.next, struct take, link), PAWL_ERR_CANCELLED);
+        take_end(take_of(container_of(q->takes.next, struct ask, link)), PAWL_ERR_CANCELLED);
     }
 }
 
 void pawl_simple_queue_free(struct pawl_simple_queue *q)
 {
-    recipe_free(q == NULL ? NULL : &q->r, shut);
+    recipe_free(q == NULL ? NULL : &q->r, simple_queue_shut);
 }
