@@ -24,7 +24,7 @@ struct item {
 struct event_target {
     pawl_event_fn fn;
     void *arg;
-    uint32_t strip; /* this many bytes of the path are our chroot and namespace */
+    uint32_t strip;          /* this many bytes of the path are our chroot and namespace */
     struct step_watch *step; /* a recipe's: told inside the engine; NULL: the application's */
     unsigned n_ended;        /* in an event: how many of the recipe's watches end with it */
 };

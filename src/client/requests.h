@@ -17,8 +17,8 @@ int requests_submit(struct core *c, struct call *call, const struct request *q);
  * comes. */
 enum pawl_outcome requests_abandon(struct core *c, struct call *call);
 
-/* Of those of which no byte has been sent, one that is to be answered to `done` with `arg`, or NULL;
- * and it never will be sent: OPERATION_TIMEOUT, NOT_SENT. */
+/* Of those of which no byte has been sent, one that is to be answered to `done` with `arg`, or
+ * NULL; and it never will be sent: OPERATION_TIMEOUT, NOT_SENT. */
 struct call *requests_find_unsent(const struct core *c, pawl_reply_fn done, const void *arg);
 void requests_withdraw(struct core *c, struct call *call);
 

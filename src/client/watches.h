@@ -36,8 +36,8 @@ struct watches {
 int watches_init(struct watches *w);
 void watches_fini(struct watches *w);
 
-/* 0, also when that one is there already, or NO_MEMORY. A recipe's is held while it is there, and on
- * until the event that takes it out has been told. */
+/* 0, also when that one is there already, or NO_MEMORY. A recipe's is held while it is there, and
+ * on until the event that takes it out has been told. */
 int watches_add(struct watches *w, enum watcher_kind table, struct bytes path,
                 const struct event_target *target);
 

@@ -100,8 +100,8 @@ static void look(struct pawl_barrier *b)
     if (b->asking || b->unwatching || !barrier_needs_look(b)) {
         return;
     }
-    rc = pawl_get_async(b->r.client, b->path,
-                        step_watch_is_set(&b->watch) ? NULL : &b->watch.ask, looked, b);
+    rc = pawl_get_async(b->r.client, b->path, step_watch_is_set(&b->watch) ? NULL : &b->watch.ask,
+                        looked, b);
     if (rc != 0) {
         ask_end_all(&b->waits, rc);
         return;

@@ -56,8 +56,9 @@ static void watch_other(struct stay *s, const char *name)
     }
     free(s->other);
     s->other = recipe_join(b->base, name);
-    rc = s->other == NULL ? PAWL_ERR_NO_MEMORY
-                          : pawl_get_async(b->r.client, s->other, &s->watch_other.ask, other_seen, s);
+    rc = s->other == NULL
+             ? PAWL_ERR_NO_MEMORY
+             : pawl_get_async(b->r.client, s->other, &s->watch_other.ask, other_seen, s);
     if (rc != 0) {
         barrier_finish(b, IDLE, rc);
     } else {

@@ -106,9 +106,9 @@ struct pawl_cache {
     /* cache_watch.c */
     struct step_watch watcher; /* of all of its watches */
     bool one_shot;
-    bool watched;  /* the persistent one is set */
-    bool asking;   /* ... is asked for, perhaps once more */
-    bool shadowed; /* ... may have been replaced by somebody's one-shot watch */
+    bool watched;     /* the persistent one is set */
+    bool asking;      /* ... is asked for, perhaps once more */
+    bool shadowed;    /* ... may have been replaced by somebody's one-shot watch */
     bool modes_apart; /* that does not happen: the server is of 3.9: its events say their zxid */
     bool initialised, resyncing;
     int closed;             /* why nothing is tried any more; 0: it is */

@@ -214,8 +214,7 @@ static void ask_next(struct pawl_cache *c)
 static bool can_ask(const struct pawl_cache *c)
 {
     return !c->r.freed && !c->closed && !c->paused && !c->throttled &&
-           (c->one_shot || c->watched) && c->n_out < MAX_OUT &&
-           c->n_batches < MAX_BATCHES;
+           (c->one_shot || c->watched) && c->n_out < MAX_OUT && c->n_batches < MAX_BATCHES;
 }
 
 static void tell_if_idle(struct pawl_cache *c)

@@ -28,12 +28,12 @@ struct ask {
     struct observer closed;
     struct waiter *waiter;
     struct note note;
-    void (*tell)(struct ask *a);     /* calls the user; not a step */
-    int (*start)(struct ask *a);     /* a step; an error: it has not begun, and is not told */
+    void (*tell)(struct ask *a); /* calls the user; not a step */
+    int (*start)(struct ask *a); /* a step; an error: it has not begun, and is not told */
     /* A step: it is not waited for any longer (OPERATION_TIMEOUT, CLOSING, WOULD_DEADLOCK). Ends it
      * with that, or, if it is about to end by itself, does not. NULL: ask_end(). */
     void (*give_up)(struct ask *a, int err);
-    void (*drop)(struct ask *a);     /* frees what it holds besides itself; NULL: nothing */
+    void (*drop)(struct ask *a); /* frees what it holds besides itself; NULL: nothing */
 };
 
 /* `size` bytes, which begin with a struct ask; NULL: no memory. */

@@ -154,8 +154,9 @@ static void watch_ahead(struct contender *c, const char *name)
     c->state = CONTENDER_WAITING;
     free(a->ahead);
     a->ahead = recipe_join(c->o.base, name);
-    rc = a->ahead == NULL ? PAWL_ERR_NO_MEMORY
-                          : pawl_get_async(c->r->client, a->ahead, &a->watch_ahead.ask, ahead_read, a);
+    rc = a->ahead == NULL
+             ? PAWL_ERR_NO_MEMORY
+             : pawl_get_async(c->r->client, a->ahead, &a->watch_ahead.ask, ahead_read, a);
     if (rc != 0) {
         fail(c, rc);
     } else {
@@ -303,8 +304,8 @@ static void listed(const struct pawl_reply *reply, void *attempt)
 static void ask_list(struct attempt *a)
 {
     struct contender *c = a->owner;
-    bool watched = c->o.watch_list && c->state == CONTENDER_WAITING &&
-                   !step_watch_is_set(&a->watch_ahead);
+    bool watched =
+        c->o.watch_list && c->state == CONTENDER_WAITING && !step_watch_is_set(&a->watch_ahead);
     int rc = 0;
 
     if (watched && a->ahead == NULL) {

@@ -37,8 +37,8 @@ void recipe_unref(struct recipe *r);
 int recipe_begin(struct recipe *r);
 void recipe_end(struct recipe *r);
 
-/* The user's _free(): `shut` (NULL: nothing) is a last step, then callbacks that run are waited for (not from
- * inside one), then his reference is gone. */
+/* The user's _free(): `shut` (NULL: nothing) is a last step, then callbacks that run are waited for
+ * (not from inside one), then his reference is gone. */
 void recipe_free(struct recipe *r, void (*shut)(struct recipe *r));
 
 /* A look from outside, without a step: the lock and nothing else. */

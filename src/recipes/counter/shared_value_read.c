@@ -156,8 +156,8 @@ static void read_node(struct pawl_shared_value *v)
         return;
     }
     v->again = false;
-    rc = pawl_get_async(v->r.client, v->path,
-                        step_watch_is_set(&v->watch) ? NULL : &v->watch.ask, was_read, v);
+    rc = pawl_get_async(v->r.client, v->path, step_watch_is_set(&v->watch) ? NULL : &v->watch.ask,
+                        was_read, v);
     if (rc == 0) {
         v->reading = true;
         recipe_ref(&v->r);

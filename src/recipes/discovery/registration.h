@@ -18,12 +18,12 @@ struct registration {
     bool wanted;
     bool confirmed; /* has been there, with the data that were wanted then */
 
-    char *made;       /* the node's path, which may have a number behind it; NULL: as `path` */
-    bool there;       /* the node is, and is ours */
-    bool look;        /* it may be: read before creating */
-    bool foreign;     /* one is there that is not ours, and shall be */
-    bool yields;      /* ours was deleted: who is there now may stay, until he goes */
-    bool displaced;   /* and there is one */
+    char *made;     /* the node's path, which may have a number behind it; NULL: as `path` */
+    bool there;     /* the node is, and is ours */
+    bool look;      /* it may be: read before creating */
+    bool foreign;   /* one is there that is not ours, and shall be */
+    bool yields;    /* ours was deleted: who is there now may stay, until he goes */
+    bool displaced; /* and there is one */
     struct step_watch watch;
     char *watched;    /* its path, or that of the last one */
     bool gone;        /* freed, but for its watch */

@@ -27,7 +27,7 @@ struct lease_count {
     char *path; /* NULL: fixed */
     int32_t max;
     bool known;
-    bool asking;   /* an answer is on its way: what we know may be old */
+    bool asking;             /* an answer is on its way: what we know may be old */
     struct step_watch watch; /* tells of changes */
 };
 

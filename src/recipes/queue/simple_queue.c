@@ -348,9 +348,8 @@ int pawl_simple_queue_peek(struct pawl_simple_queue *q, void **data, size_t *len
 int pawl_simple_queue_take_async(struct pawl_simple_queue *q, int timeout_ms, pawl_take_fn done,
                                  void *arg)
 {
-    return q == NULL || done == NULL
-               ? PAWL_ERR_BAD_ARGUMENTS
-               : ask_post(&q->r, new_take(q, false, done, arg), timeout_ms);
+    return q == NULL || done == NULL ? PAWL_ERR_BAD_ARGUMENTS
+                                     : ask_post(&q->r, new_take(q, false, done, arg), timeout_ms);
 }
 
 int pawl_simple_queue_offer(struct pawl_simple_queue *q, struct pawl_bytes data)
