@@ -6,9 +6,11 @@
  *
  * Links are slow, cut (also in the middle of a frame) or silent; the server restarts from its disk
  * or its disk is slow; sessions end early; processes are paused beyond their session, killed,
- * closed; nodes are deleted by hand; users cancel, time out and free what they use at any moment.
- * What must be so is checked in true time, which no client knows. Without --seed the scenarios run,
- * too. A failure prints the line that replays it; the same seed gives the same run. */
+ * closed, or hand their session over; permissions and wall clocks change; the server may be of an
+ * older version; nodes are deleted by hand; users cancel, time out and free what they use at any
+ * moment. What must be so is checked in true time, which no client knows. Without --seed the
+ * scenarios run, too. A failure prints the line that replays it; the same seed gives the same run.
+ */
 #include "sim/recipe_sim.h"
 
 #include <stdio.h>
@@ -16,6 +18,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "client/gzip.h"
 #include "pawl/error.h"
 #include "recipes/core/grant.h"
 #include "sim/scenarios_recipes.h"
@@ -23,8 +26,10 @@
 enum { CALM_LIMIT_MS = 60000, FREED_LIMIT_MS = 30000 };
 
 static const struct kind *const kinds[] = {
-    &lock_kind,           &rwlock_kind, &semaphore_kind, &latch_kind, &barrier_kind,
-    &double_barrier_kind, &queue_kind,  &counter_kind,   &cache_kind,
+    &lock_kind,           &rwlock_kind,       &semaphore_kind, &latch_kind, &barrier_kind,
+    &double_barrier_kind, &queue_kind,        &counter_kind,   &cache_kind, &mutex_kind,
+    &multilock_kind,      &selector_kind,     &node_kind,      &group_kind, &discovery_kind,
+    &value_kind,          &simple_queue_kind,
 };
 enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
@@ -88,6 +93,56 @@ bool asked_told(struct asked *asked, int err)
     return true;
 }
 
+bool asked_may_end(const struct asked *asked, int err, bool is_gone)
+{
+    const struct sim *s = asked->user->sim;
+
+    switch (err) {
+    case PAWL_OK:
+        return true;
+    case PAWL_ERR_OPERATION_TIMEOUT:
+        return asked->timeout_ms >= 0 && sim_now_ms(s) >= asked->since_ms + asked->timeout_ms;
+    case PAWL_ERR_CANCELLED:
+        return asked->may_cancel || is_gone;
+    default:
+        return sim_may_be_refused(s, err);
+    }
+}
+
+void asked_cancel_all(struct user *u, const void *handle)
+{
+    struct list *item;
+
+    world_note(u->id, "cancel", 0);
+    list_for_each (item, &u->sim->asked) {
+        struct asked *asked = container_of(item, struct asked, link);
+
+        asked->may_cancel = asked->may_cancel || asked->handle == handle;
+    }
+}
+
+bool sim_may_be_refused(const struct sim *s, int err)
+{
+    return s->refused && err == PAWL_ERR_NO_AUTH;
+}
+
+struct bytes sim_plain(const struct sim *s, struct bytes data)
+{
+    static uint8_t plain[4096];
+    uint8_t *out;
+    size_t len;
+
+    if (!s->compresses) {
+        return data;
+    }
+    if (gzip_unpack(data, sizeof(plain), &out, &len) != 0) {
+        return bytes_of("", 0);
+    }
+    memcpy(plain, out, len);
+    free(out);
+    return bytes_of(plain, len);
+}
+
 struct user *sim_next_user(struct sim *s, int *at)
 {
     for (; *at < s->n_processes * MAX_USERS; ++*at) {
@@ -117,11 +172,30 @@ void sim_granted(struct user *u, const struct pawl_grant *g)
     if (!user_holds(u, g)) {
         return; /* it was over before it was told */
     }
-    if (pawl_grant_token(g) <= t->last_token) {
+    if (pawl_grant_token(g) < t->last_token ||
+        (pawl_grant_token(g) == t->last_token && !u->takes_up)) {
         world_violated("user %d got token %llu after %llu had been given", u->id,
                        (unsigned long long)pawl_grant_token(g), (unsigned long long)t->last_token);
     }
+    u->takes_up = false;
     t->last_token = pawl_grant_token(g);
+}
+
+void sim_check_one_holder(struct sim *s, const struct pawl_grant *(*grant_of)(const struct user *))
+{
+    const struct user *holder[MAX_THINGS] = {NULL};
+    struct user *u;
+
+    for (int at = 0; (u = sim_next_user(s, &at)) != NULL;) {
+        if (!user_holds(u, grant_of(u))) {
+            continue;
+        }
+        if (holder[u->thing] != NULL) {
+            world_violated("users %d and %d hold %s at the same time", holder[u->thing]->id, u->id,
+                           s->things[u->thing].path);
+        }
+        holder[u->thing] = u;
+    }
 }
 
 void sim_grant_changed(struct user *u, int *last, int state)
@@ -139,33 +213,50 @@ void sim_grant_changed(struct user *u, int *last, int state)
 
 /* ---- processes ---- */
 
-static void start_process(struct sim *s)
+static struct process_options random_options(struct sim *s)
 {
-    struct process_options o = {
+    bool compresses =
+        s->kind->mixes_compression ? s->compresses && sim_chance(s, 2) : s->compresses;
+
+    return (struct process_options){
         .session_ms = (int)s->session_ms + (int)sim_below(s, 2) * 1000,
         .lost_percent = sim_chance(s, 3) ? 30 + (int)sim_below(s, 70) : 100,
+        .flags = compresses ? PAWL_CLIENT_COMPRESS : 0,
     };
-    struct machine *m = s->n_processes == MAX_MACHINES ? NULL : world_start(s->w, &o);
-    struct process *p;
+}
 
-    if (m == NULL) {
-        return;
-    }
-    p = &s->processes[s->n_processes++];
+/* `before`: whose session it has, or NULL. */
+static void populate(struct sim *s, struct machine *m, const struct process *before)
+{
+    struct process *p = &s->processes[s->n_processes++];
+
     p->machine = m;
-    p->n_users = 1 + (int)sim_below(s, MAX_USERS);
+    p->n_users = before != NULL ? before->n_users : 1 + (int)sim_below(s, MAX_USERS);
     for (int i = 0; i < p->n_users; i++) {
         p->users[i] = (struct user){.sim = s,
                                     .process = p,
                                     .id = s->n_users++,
-                                    .thing = (int)sim_below(s, s->n_things),
+                                    .thing = before != NULL ? before->users[i].thing
+                                                            : (int)sim_below(s, s->n_things),
+                                    .takes_up = before != NULL,
                                     .wake_ms = sim_now_ms(s) + sim_below(s, 500),
                                     .own = must_zalloc(s->kind->user_bytes)};
     }
 }
 
+static void start_process(struct sim *s)
+{
+    struct process_options o = random_options(s);
+    struct machine *m = s->n_processes == MAX_MACHINES ? NULL : world_start(s->w, &o);
+
+    if (m != NULL) {
+        populate(s, m, NULL);
+    }
+}
+
 static void free_users(struct sim *s, struct process *p)
 {
+    s->w->running = p->machine;
     for (int i = 0; i < p->n_users; i++) {
         s->kind->free(&p->users[i]);
     }
@@ -186,7 +277,50 @@ static void close_process(struct sim *s, struct process *p)
     }
 }
 
+/* The next image of the program has the session; of this one only the handles are left. */
+static void hand_over(struct sim *s, struct process *p)
+{
+    struct process_options o = random_options(s);
+    struct machine *heir;
+
+    if (p->machine->n_turns > 0 || s->n_processes == MAX_MACHINES) {
+        return;
+    }
+    s->w->running = p->machine;
+    p->ended = true;
+    heir = world_hand_over(p->machine, &o);
+    if (heir == NULL) {
+        p->ended = false;
+        return;
+    }
+    free_users(s, p);
+    populate(s, heir, p);
+}
+
 /* ---- what goes wrong ---- */
+
+/* Nobody may make nodes in a thing's folder for a while. */
+static void change_permissions(struct sim *s, int thing, bool refuse)
+{
+    struct thing *t = &s->things[thing];
+    int32_t perms = refuse ? PERM_ALL & ~PERM_CREATE : PERM_ALL;
+
+    if (s->w->server_is_down || !s->kind->bears_refusals ||
+        (world_permit(s->w, t->path, perms) != 0 && refuse)) {
+        return;
+    }
+    t->is_refused = refuse;
+    s->refused = s->refused || refuse;
+}
+
+static void allow_everything(struct sim *s)
+{
+    for (int i = 0; i < s->n_things; i++) {
+        if (s->things[i].is_refused) {
+            change_permissions(s, i, false);
+        }
+    }
+}
 
 static struct process *random_process(struct sim *s)
 {
@@ -253,7 +387,7 @@ static void make_trouble(struct sim *s)
         return;
     }
     s->n_faults++;
-    switch (sim_below(s, 24)) {
+    switch (sim_below(s, 30)) {
     default: /* the commonest */
         world_cut(m, BOTH_WAYS);
         break;
@@ -302,6 +436,22 @@ static void make_trouble(struct sim *s)
     case 18:
         world_cut_off(m, sim_below(s, 2 * s->session_ms), sim_below(s, s->session_ms / 2));
         break;
+    case 19:
+        w->wall_ahead_ms = sim_below(s, 20000000) - 10000000;
+        break;
+    case 20:
+    case 21:
+        if (s->kind->can_be_handed_over) {
+            hand_over(s, p);
+        }
+        break;
+    case 22:
+    case 23: {
+        int thing = (int)sim_below(s, s->n_things);
+
+        change_permissions(s, thing, !s->things[thing].is_refused);
+        break;
+    }
     }
 }
 
@@ -333,11 +483,15 @@ static void act(void *sim)
         s->fault_ms = sim_now_ms(s) + 1 + sim_below(s, 2 * s->fault_pause_ms);
         make_trouble(s);
     }
+    if (s->calm) {
+        allow_everything(s);
+    }
     for (int at = 0; (u = sim_next_user(s, &at)) != NULL;) {
         const struct machine *m = u->process->machine;
 
         if (m->n_turns == 0 && sim_now_ms(s) >= u->wake_ms && sim_now_ms(s) >= m->paused_until_ms) {
             u->wake_ms = sim_now_ms(s) + 1 + sim_below(s, s->think_ms);
+            s->w->running = u->process->machine;
             s->kind->act(u);
         }
     }
@@ -380,6 +534,8 @@ static void begin(struct sim *s)
     s->think_ms = 20 + sim_below(s, 400);
     s->n_at_start = 3 + (int)sim_below(s, 3);
     s->fault_ms = world_now_ms(w) + 500;
+    s->compresses = !s->kind->no_compression && sim_chance(s, 8);
+    w->profile = sim_chance(s, 6) ? 35 : sim_chance(s, 5) && s->kind != &cache_kind ? 38 : 0;
     for (int i = 0; i < s->n_things; i++) {
         snprintf(s->things[i].path, sizeof(s->things[i].path), "/sim/thing-%d", i);
     }

@@ -23,6 +23,7 @@ struct user {
     struct process *process;
     int id;
     int thing;
+    bool takes_up; /* it has the place of one whose session was handed over: and goes on with it */
     int64_t wake_ms;
     void *own; /* of the kind */
 };
@@ -40,10 +41,15 @@ struct kind {
     void (*calm)(struct sim *s);     /* all is at rest, handles still live; NULL: nothing */
     void (*finish)(struct sim *s);   /* all is freed; NULL: nothing */
     bool no_robbers;                 /* nodes are not deleted by hand */
+    bool bears_refusals;             /* by the server, for a while, to make nodes */
+    bool can_be_handed_over;         /* sessions, with their places in queues */
+    bool no_compression;             /* parents, which are made without data, count */
+    bool mixes_compression;          /* processes with and without share the things */
 };
 
 extern const struct kind lock_kind, rwlock_kind, semaphore_kind, latch_kind, barrier_kind,
-    double_barrier_kind, queue_kind, counter_kind, cache_kind;
+    double_barrier_kind, queue_kind, counter_kind, cache_kind, mutex_kind, multilock_kind,
+    selector_kind, node_kind, group_kind, discovery_kind, value_kind, simple_queue_kind;
 
 struct process {
     struct machine *machine;
@@ -61,7 +67,7 @@ struct asked {
     int64_t since_ms;
     int timeout_ms;
     bool told, may_cancel;
-    int64_t detail;
+    int64_t detail, before; /* for the kind */
 };
 
 /* What users do to one path. */
@@ -70,13 +76,15 @@ struct thing {
     uint64_t last_token;
     int64_t number, maybe; /* for the kind */
     uint64_t n_restarts;
+    bool is_refused;
     void *own;
 };
 
 struct sim {
     struct world *w;
     const struct kind *kind;
-    bool calm;
+    bool calm, compresses;
+    bool refused; /* somebody, some time */
     int n_users, n_things, n_at_start;
     struct thing things[MAX_THINGS];
     struct process processes[MAX_MACHINES];
@@ -101,6 +109,16 @@ void asked_drop(struct asked *asked); /* the call was not taken: it will not be 
 /* The callback of `asked`: false when its user was killed, and does not count. */
 bool asked_told(struct asked *asked, int err);
 
+/* Whether it may end so, as far as that is the same for all that wait; `is_gone`: its handle. */
+bool asked_may_end(const struct asked *asked, int err, bool is_gone);
+void asked_cancel_all(struct user *u, const void *handle); /* may now end with CANCELLED */
+
+/* The server has refused things in this run. */
+bool sim_may_be_refused(const struct sim *s, int err);
+
+/* What users wrote, where all of it is compressed; good until the next call. */
+struct bytes sim_plain(const struct sim *s, struct bytes data);
+
 /* All live users, one after the other: NULL at the end. */
 struct user *sim_next_user(struct sim *s, int *at);
 
@@ -113,6 +131,9 @@ bool user_holds(const struct user *u, const struct pawl_grant *g);
 
 /* A grant was given: tokens grow. */
 void sim_granted(struct user *u, const struct pawl_grant *g);
+
+/* `grant_of` is what a user holds, or NULL: of each thing there is one holder at a time. */
+void sim_check_one_holder(struct sim *s, const struct pawl_grant *(*grant_of)(const struct user *));
 
 /* States follow each other as the header says. */
 void sim_grant_changed(struct user *u, int *last, int state);

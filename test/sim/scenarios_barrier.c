@@ -182,6 +182,7 @@ static void late_closing_shuts_no_room(struct world *w, int32_t late_op)
     pawl_double_barrier_free(leaver->room);
     pawl_double_barrier_free(c.room);
     pawl_double_barrier_free(d.room);
+    pawl_double_barrier_free(other->room); /* its memory */
     UNTIL(world_n_watches(w) == 0);
 }
 

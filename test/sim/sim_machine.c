@@ -35,7 +35,7 @@ int64_t machine_now_ms(void)
 
 int64_t machine_wall_ms(void)
 {
-    return world_now_ms(the_world);
+    return world_now_ms(the_world) + the_world->wall_ahead_ms;
 }
 
 void machine_wake(struct engine *e)
@@ -300,6 +300,7 @@ void machine_drive(struct machine *m)
     int64_t wait;
 
     world_note(m->id, "turn", 0);
+    the_world->running = m;
     pawl_client_process(m->client, 0);
     if (m->client == NULL) {
         return;

@@ -139,6 +139,7 @@ struct sim_link *net_dial(struct world *w, struct machine *m)
     l->refused = w->trouble && world_chance(w, 10);
     pipe_init(&l->to_server);
     pipe_init(&l->to_client);
+    strbuf_init(&l->partial, STRBUF_NO_LIMIT);
     list_push_back(&w->links, &l->link);
     return l;
 }
@@ -178,6 +179,7 @@ static void free_link(struct sim_link *l)
     list_remove(&l->link);
     pipe_clear(&l->to_server);
     pipe_clear(&l->to_client);
+    strbuf_fini(&l->partial);
     free(l);
 }
 
@@ -224,28 +226,41 @@ static void settle(struct world *w)
     }
 }
 
-/* Frame by frame, past him who intercepts; only where links do not split frames. */
-static void deliver_frames(struct world *w, struct sim_link *l, struct bytes b)
+/* With its length; the first of a link is the handshake. */
+static void deliver_frame(struct world *w, struct sim_link *l, struct bytes b)
 {
+    struct bytes frame = bytes_of((const uint8_t *)b.data + 4, b.len - 4);
     struct strbuf reply;
 
     strbuf_init(&reply, STRBUF_NO_LIMIT);
-    while (b.len >= 4 && l->server_side != NULL) {
-        size_t n = 4 + (size_t)load_u32(b.data);
-
-        if (n > b.len) {
-            world_violated("a frame was split");
-        }
-        if (!w->intercept(l, bytes_of((const uint8_t *)b.data + 4, n - 4), &reply)) {
-            member_fixture_send(&w->server, l->server_side, bytes_of(b.data, n));
-        } else if (reply.len > 0) {
+    if (w->intercept != NULL && w->intercept(l, frame, &reply)) {
+        if (reply.len > 0) {
             put(w, &l->to_client, strbuf_bytes(&reply));
         }
-        strbuf_clear(&reply);
-        settle(w);
-        b = bytes_of((const uint8_t *)b.data + n, b.len - n);
+    } else {
+        if (w->profile != 0 && l->greeted) {
+            profile_frame(w, l->server_side, (uint8_t *)frame.data, frame.len);
+        }
+        member_fixture_send(&w->server, l->server_side, b);
     }
+    l->greeted = true;
     strbuf_fini(&reply);
+    settle(w);
+}
+
+/* Frame by frame, for who intercepts, and for older servers. */
+static void deliver_frames(struct world *w, struct sim_link *l, struct bytes b)
+{
+    size_t at = 0, n;
+
+    strbuf_append_bytes(&l->partial, b);
+    while (l->server_side != NULL && l->partial.len - at >= 4 &&
+           l->partial.len - at >= (n = 4 + (size_t)load_u32(l->partial.data + at))) {
+        deliver_frame(w, l, bytes_of(l->partial.data + at, n));
+        at += n;
+    }
+    memmove(l->partial.data, l->partial.data + at, l->partial.len - at);
+    l->partial.len -= at;
 }
 
 static void receive(struct world *w, struct sim_link *l)
@@ -261,10 +276,11 @@ static void receive(struct world *w, struct sim_link *l)
             struct bytes b = bytes_of(p->data, p->len);
 
             list_remove(&p->link);
-            if (w->intercept != NULL) {
+            if (w->intercept != NULL || w->profile != 0 || l->partial.len > 0) {
                 deliver_frames(w, l, b);
             } else {
                 member_fixture_send(&w->server, l->server_side, b);
+                l->greeted = true;
             }
             free(p);
         }
@@ -288,6 +304,7 @@ static void come_back(struct world *w)
     member_fixture_restart(&w->server, &w->options);
     w->server_is_down = false;
     w->n_restarts++;
+    w->restart_zxid = w->server.durable_zxid;
     w->tick_ms = world_now_ms(w);
     world_note(-1, "server up", 0);
 }

@@ -58,6 +58,19 @@ int64_t world_below(struct world *w, int64_t n)
 
 /* ---- life ---- */
 
+/* No session has the name of another, also of one that has ended: its password is the same. */
+static void note_session(struct world *w, int64_t id)
+{
+    for (int i = 0; i < w->n_sessions; i++) {
+        if (w->sessions[i] == id) {
+            world_violated("session %llx was made twice", (unsigned long long)id);
+        }
+    }
+    if (w->n_sessions < MAX_SESSIONS) {
+        w->sessions[w->n_sessions++] = id;
+    }
+}
+
 static void note_txn(const struct txn *txn, void *world)
 {
     struct world *w = world;
@@ -67,6 +80,9 @@ static void note_txn(const struct txn *txn, void *world)
         printf("          session %llx cxid %d %.*s\n", (unsigned long long)txn->header.client_id,
                (int)txn->header.cxid, bytes_is_null(txn->op.path) ? 0 : (int)txn->op.path.len,
                (const char *)txn->op.path.data);
+    }
+    if (txn->header.type == OP_CREATE_SESSION) {
+        note_session(w, txn->header.client_id);
     }
     if (w->changed != NULL) {
         w->changed(w->arg);
@@ -189,6 +205,8 @@ struct machine *world_start(struct world *w, const struct process_options *o)
                                     .session_timeout_ms = o->session_ms,
                                     .lost_percent = o->lost_percent,
                                     .name_space = o->name_space,
+                                    .flags = o->flags,
+                                    .attach = o->attach,
                                     .dispatch = PAWL_DISPATCH_EXTERNAL};
     struct machine *m = &w->machines[w->n_machines];
 
@@ -219,6 +237,26 @@ void world_close(struct machine *m, int timeout_ms)
     m->client = NULL;
     m->e = NULL;
     world_note(m->id, "closed", 0);
+}
+
+struct machine *world_hand_over(struct machine *m, const struct process_options *o)
+{
+    struct process_options next = *o;
+    struct machine *heir;
+    size_t len;
+    void *blob;
+
+    if (the_world->n_machines == MAX_MACHINES ||
+        pawl_client_detach(m->client, (struct pawl_bytes){NULL, 0}, &blob, &len) != 0) {
+        return NULL;
+    }
+    m->client = NULL;
+    m->e = NULL;
+    world_note(m->id, "handed over", 0);
+    next.attach = (struct pawl_bytes){blob, len};
+    heir = world_start(the_world, &next);
+    free(blob);
+    return heir;
 }
 
 void world_kill(struct machine *m)
@@ -349,6 +387,22 @@ int world_delete(struct world *w, const char *path)
     rob(w, 0, path);
     rc = ask_as_stranger(w, &q);
     world_note(-1, "deleted by hand", rc);
+    return rc;
+}
+
+int world_permit(struct world *w, const char *path, int32_t perms)
+{
+    struct acl_entry e = {perms | PERM_ADMIN, bytes_str("world"), bytes_str("anyone")};
+    struct request q = fixture_path_request(OP_SET_ACL, path);
+    struct strbuf acl;
+    int rc;
+
+    strbuf_init(&acl, STRBUF_NO_LIMIT);
+    acl_entry_write(&acl, &e);
+    q.acl = (struct acl_list){1, strbuf_bytes(&acl)};
+    rc = ask_as_stranger(w, &q);
+    strbuf_fini(&acl);
+    world_note(-1, "permissions", perms);
     return rc;
 }
 

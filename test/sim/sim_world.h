@@ -12,7 +12,7 @@
 #include "client/handle.h"
 #include "lib/member_fixture.h"
 
-enum { MAX_MACHINES = 64, MAX_ROBBED = 256, FOR_EVER = 1 << 30 };
+enum { MAX_MACHINES = 64, MAX_ROBBED = 256, MAX_SESSIONS = 4096, FOR_EVER = 1 << 30 };
 
 /* Bytes on their way; `eof`: the other end has closed. */
 struct piece {
@@ -39,6 +39,8 @@ struct sim_link {
     int64_t up_at_ms;               /* being made until then; 0: it stands */
     bool refused;
     struct pipe to_server, to_client;
+    struct strbuf partial; /* where frames are looked at: the beginning of one */
+    bool greeted;          /* ... and the first was the handshake */
 };
 
 /* A process with one client. */
@@ -64,6 +66,7 @@ struct world {
     bool trouble, verbose;
     uint64_t trace; /* of everything that happened */
     uint64_t n_events, n_restarts;
+    int64_t restart_zxid; /* the last transaction that the last restart has found */
 
     struct member_options options;
     struct member_fixture server;
@@ -73,8 +76,14 @@ struct world {
     struct list links;
     struct machine machines[MAX_MACHINES];
     int n_machines;
+    struct machine *running;        /* whose code runs now; NULL: nobody's */
+    int64_t wall_ahead_ms;          /* of the clients' wall clocks, which jump */
+    int64_t sessions[MAX_SESSIONS]; /* that the server ever made */
+    int n_sessions;
     struct robbed robbed[MAX_ROBBED];
     int n_robbed;
+
+    int profile; /* 35, 38: the server behaves as of that version (sim_profile.c); 0: as ours */
 
     /* A frame on its way to the server; true: it was dealt with, `reply` is what it gets. */
     bool (*intercept)(struct sim_link *l, struct bytes frame, struct strbuf *reply);
@@ -117,11 +126,15 @@ int64_t world_soon_ms(struct world *w); /* the next thing that is due */
 struct process_options {
     int session_ms, lost_percent;
     const char *name_space;
+    int flags;
+    struct pawl_bytes attach;
 };
 struct machine *world_start(struct world *w, const struct process_options *o);
 void world_close(struct machine *m, int timeout_ms); /* blocks, in simulated time */
-void world_kill(struct machine *m);                  /* its memory goes with the world */
-void world_pause(struct machine *m, int64_t ms);     /* SIGSTOP */
+/* Its session goes on in another; NULL: it has none. */
+struct machine *world_hand_over(struct machine *m, const struct process_options *o);
+void world_kill(struct machine *m);              /* its memory goes with the world */
+void world_pause(struct machine *m, int64_t ms); /* SIGSTOP */
 bool machine_runs(const struct machine *m);
 void machine_drive(struct machine *m);
 
@@ -138,6 +151,7 @@ void world_slow_disk(struct world *w, int64_t ms);
 /* Somebody else, who is answered at once. The server must be up. */
 int world_create(struct world *w, const char *path);
 int world_delete(struct world *w, const char *path);
+int world_permit(struct world *w, const char *path, int32_t perms); /* for everybody */
 void world_kill_session(struct world *w, int64_t session_id);
 bool world_is_robbed(const struct world *w, int64_t session_id, const char *path);
 
@@ -162,6 +176,17 @@ void net_hang_up(struct world *w, struct sim_link *l);      /* the client's end 
 struct piece *net_arrived(struct world *w, struct pipe *p); /* NULL: nothing */
 void net_taken(struct piece *p);
 int64_t net_next_ms(const struct pipe *p);
+
+/* ---- sim_profile.c ---- */
+
+void profile_frame(struct world *w, struct connection *c, uint8_t *frame, size_t len);
+
+/* ---- sim_threads.c ---- */
+
+struct sim_thread;
+struct sim_thread *sim_thread_self(void);
+void sim_thread_yield(void);                   /* until its next turn */
+void sim_threads_run(const struct machine *m); /* each of its threads has a turn */
 
 /* ---- sim_machine.c ---- */
 

@@ -157,7 +157,7 @@ static int depth_of(const char *path, size_t base_len)
 
 static bool is_same(struct sim *s, znode_id id, const struct pawl_node *n)
 {
-    struct bytes data = tree_data(world_tree(s->w), id);
+    struct bytes data = sim_plain(s, tree_data(world_tree(s->w), id));
     struct stat_record stat;
 
     tree_stat(world_tree(s->w), id, &stat);
@@ -233,4 +233,5 @@ const struct kind cache_kind = {
     .is_idle = is_idle,
     .explain = explain,
     .free = free_cache,
+    .no_compression = true,
 };

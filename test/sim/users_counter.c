@@ -130,7 +130,8 @@ static void finish(struct sim *s)
     for (int i = 0; i < s->n_things; i++) {
         struct thing *t = &s->things[i];
         znode_id id = tree_find(world_tree(s->w), bytes_str(t->path));
-        struct bytes data = id == 0 ? bytes_of("", 0) : tree_data(world_tree(s->w), id);
+        struct bytes data =
+            id == 0 ? bytes_of("", 0) : sim_plain(s, tree_data(world_tree(s->w), id));
         int64_t value = data.len < 8 ? 0 : number_of(data.data);
 
         if (value < t->number || value > t->number + t->maybe) {

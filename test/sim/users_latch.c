@@ -49,7 +49,7 @@ static void failed(struct pawl_latch *l, int err, void *user)
     const struct user *u = user;
 
     (void)l;
-    if (user_lives(u)) {
+    if (user_lives(u) && !sim_may_be_refused(u->sim, err)) {
         world_violated("user %d: latch says %s", u->id, pawl_error_name(err));
     }
 }
@@ -92,7 +92,8 @@ static void act(struct user *u)
     struct sim *s = u->sim;
 
     if (c->latch == NULL) {
-        if (!s->calm) {
+        if (!s->calm || u->takes_up) {
+            u->takes_up = false;
             start(u);
         }
     } else if (s->calm ? c->told && pawl_latch_is_leader(c->latch)
@@ -106,7 +107,7 @@ static void act(struct user *u)
 
 static bool is_idle(const struct user *u)
 {
-    return ((const struct candidate *)u->own)->latch == NULL;
+    return ((const struct candidate *)u->own)->latch == NULL && !u->takes_up;
 }
 
 /* At most one. */
@@ -136,4 +137,5 @@ const struct kind latch_kind = {
     .is_idle = is_idle,
     .free = free_latch,
     .check = check,
+    .bears_refusals = true,
 };

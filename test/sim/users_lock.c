@@ -29,6 +29,7 @@ static void make(struct user *u)
     struct pawl_lock_options o = {.size = sizeof(o),
                                   .doubt = sim_chance(s, 2) ? PAWL_DOUBT_GO_ON : PAWL_DOUBT_STOP,
                                   .delay_ms = s->things[u->thing].number != 0 ? 200 : 0,
+                                  .permits = (int)s->things[u->thing].maybe,
                                   .on_grant = changed,
                                   .on_grant_arg = u};
 
@@ -42,18 +43,8 @@ static bool is_expected(const struct user *u, const struct asked *asked, int err
 {
     const struct locker *l = u->own;
 
-    switch (err) {
-    case PAWL_OK:
-        return true;
-    case PAWL_ERR_OPERATION_TIMEOUT:
-        return asked->timeout_ms >= 0 && sim_now_ms(u->sim) >= asked->since_ms + asked->timeout_ms;
-    case PAWL_ERR_CANCELLED:
-        return asked->may_cancel || asked->handle != l->lock;
-    case PAWL_ERR_LOST:
-        return l->depth > 0;
-    default:
-        return false;
-    }
+    return err == PAWL_ERR_LOST ? l->depth > 0
+                                : asked_may_end(asked, err, asked->handle != l->lock);
 }
 
 static void acquired(struct pawl_lock *lock, int err, void *arg)
@@ -74,7 +65,10 @@ static void acquired(struct pawl_lock *lock, int err, void *arg)
     l->n_waiting--;
     if (err == 0 && l->depth++ == 0) {
         l->told = PAWL_GRANT_CERTAIN;
-        sim_granted(u, pawl_lock_grant(lock));
+        if (u->sim->things[u->thing].maybe == 1) {
+            sim_granted(u, pawl_lock_grant(lock));
+        }
+        u->takes_up = false;
     }
 }
 
@@ -94,7 +88,8 @@ static void acquire(struct user *u)
 {
     static const int timeouts[] = {-1, -1, -1, 0, 100, 1000, 5000};
     struct locker *l = u->own;
-    struct asked *asked = asked_new(u, "acquire", l->lock, timeouts[sim_below(u->sim, 7)]);
+    int timeout_ms = u->takes_up ? -1 : timeouts[sim_below(u->sim, 7)];
+    struct asked *asked = asked_new(u, "acquire", l->lock, timeout_ms);
     int rc = pawl_lock_acquire_async(l->lock, asked->timeout_ms, acquired, asked);
 
     if (rc != 0) {
@@ -123,14 +118,8 @@ static void release(struct user *u)
 static void cancel(struct user *u)
 {
     struct locker *l = u->own;
-    struct list *item;
 
-    world_note(u->id, "cancel", 0);
-    list_for_each (item, &u->sim->asked) {
-        struct asked *asked = container_of(item, struct asked, link);
-
-        asked->may_cancel = asked->may_cancel || asked->handle == l->lock;
-    }
+    asked_cancel_all(u, l->lock);
     pawl_lock_cancel(l->lock);
 }
 
@@ -153,7 +142,11 @@ static void act(struct user *u)
     if (l->lock == NULL) {
         make(u);
     }
-    if (!s->calm && sim_chance(s, 40)) {
+    if (u->takes_up && l->depth == 0) {
+        if (l->n_waiting == 0) {
+            acquire(u); /* whatever it had before: it must not be left behind */
+        }
+    } else if (!s->calm && sim_chance(s, 40)) {
         free_lock(u);
     } else if (l->depth > 0) {
         if (!s->calm && sim_chance(s, 8)) {
@@ -176,13 +169,13 @@ static bool is_idle(const struct user *u)
 {
     const struct locker *l = u->own;
 
-    return l->depth == 0 && l->n_waiting == 0;
+    return l->depth == 0 && l->n_waiting == 0 && !u->takes_up;
 }
 
-/* Never two. */
+/* Never more than may. */
 static void check(struct sim *s)
 {
-    const struct user *holder[MAX_THINGS] = {NULL};
+    int n_holders[MAX_THINGS] = {0};
     struct user *u;
 
     for (int at = 0; (u = sim_next_user(s, &at)) != NULL;) {
@@ -191,18 +184,19 @@ static void check(struct sim *s)
         if (l->lock == NULL || !user_holds(u, pawl_lock_grant(l->lock))) {
             continue;
         }
-        if (holder[u->thing] != NULL) {
-            world_violated("users %d and %d hold %s at the same time", holder[u->thing]->id, u->id,
-                           s->things[u->thing].path);
+        if (++n_holders[u->thing] > s->things[u->thing].maybe) {
+            world_violated("user %d and %d others hold %s at the same time", u->id,
+                           n_holders[u->thing] - 1, s->things[u->thing].path);
         }
-        holder[u->thing] = u;
     }
 }
 
+/* things[].number: with a delay after a holder's death; .maybe: how many may hold it at a time. */
 static void begin(struct sim *s)
 {
     for (int i = 0; i < s->n_things; i++) {
-        s->things[i].number = sim_chance(s, 4); /* with a delay after a holder's death */
+        s->things[i].number = sim_chance(s, 4);
+        s->things[i].maybe = sim_chance(s, 4) ? 2 + sim_below(s, 2) : 1;
     }
 }
 
@@ -214,4 +208,5 @@ const struct kind lock_kind = {
     .is_idle = is_idle,
     .free = free_lock,
     .check = check,
+    .bears_refusals = true,
 };
