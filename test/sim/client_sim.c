@@ -9,6 +9,8 @@
  * client works on a few nodes and holds this against what it is told:
  *   - every call ends exactly once, and those that were answered end in the order they were made
  *   - within a session the zxid of answers never goes back, and no crash loses one of them
+ *   - the order of a session's requests is not that of its connections: a write whose answer was
+ *     lost does not happen any more once something that the session asked later was answered
  *   - what was NOT_SENT or REFUSED is never seen in the tree; what is seen, somebody wrote
  *   - a read-only server is left for one that writes, and never taken by who cannot use it
  *   - a one-shot watch fires once, or is told that its session has ended, and nothing after that;
@@ -35,6 +37,7 @@ enum {
     MAX_WATCHES = 20000,
     SESSION_MS = 4000,
     PIPE_BYTES = 1 << 20,
+    MAX_UNSETTLED = 256,
 };
 
 /* ---- links ---- */
@@ -73,7 +76,8 @@ struct made { /* a call, as the client remembers it */
     int32_t op;
     int path;
     bool writes;
-    int watch; /* index, or -1 */
+    int watch;          /* index, or -1 */
+    int64_t later_zxid; /* UNKNOWN: it did not happen after that; 0: it still may */
 };
 
 struct armed { /* a watch */
@@ -90,6 +94,8 @@ struct client {
     struct sim_link link;
     struct made made[MAX_CALLS];
     int n_made, n_ended, last_answered;
+    int unsettled[MAX_UNSETTLED], n_unsettled; /* writes of this session that may still happen */
+    int64_t unsettled_session;
     struct armed watches[MAX_WATCHES];
     int n_watches;
     int n_watches_at_loss; /* those before that have ended with their session */
@@ -108,7 +114,7 @@ struct world {
     int64_t told_zxid; /* the newest that any answer has spoken of */
     bool trouble, verbose;
     struct client clients[N_CLIENTS];
-    int n_lost, n_reconnected, n_events, n_unknown, n_not_sent, n_answered, n_read_only;
+    int n_lost, n_reconnected, n_events, n_unknown, n_not_sent, n_answered, n_read_only, n_settled;
 };
 
 static _Noreturn void violated(const struct world *w, const char *what, const struct client *c,
@@ -343,8 +349,36 @@ static int64_t value_of(const struct reply_body *body)
     return value;
 }
 
+/* Its outcome is not known, and it may be on its way through the server. */
+static void note_unsettled(struct client *c, int index)
+{
+    if (c->core->session_id != c->unsettled_session) {
+        c->unsettled_session = c->core->session_id;
+        c->n_unsettled = 0;
+    }
+    if (c->n_unsettled < MAX_UNSETTLED) {
+        c->unsettled[c->n_unsettled++] = index;
+    }
+}
+
+/* What was asked before `index` has happened by `zxid`, or never will. */
+static void settle_until(struct client *c, int index, int64_t zxid)
+{
+    int n = 0;
+
+    for (int i = 0; i < c->n_unsettled; i++) {
+        if (c->core->session_id == c->unsettled_session && c->unsettled[i] < index) {
+            c->made[c->unsettled[i]].later_zxid = zxid;
+            c->world->n_settled++;
+        } else {
+            c->unsettled[n++] = c->unsettled[i];
+        }
+    }
+    c->n_unsettled = c->core->session_id == c->unsettled_session ? n : 0;
+}
+
 /* Values are numbers of calls: client * MAX_CALLS + index. */
-static void check_value(struct client *c, int64_t value)
+static void check_value(struct client *c, int64_t value, int64_t mzxid)
 {
     struct world *w = c->world;
     const struct made *m;
@@ -355,6 +389,9 @@ static void check_value(struct client *c, int64_t value)
     m = &w->clients[value / MAX_CALLS].made[value % MAX_CALLS];
     if (!m->writes || m->fate == NOT_SENT || m->fate == REFUSED_HERE) {
         violated(w, "something was read that was never written", c, (long)value);
+    }
+    if (m->later_zxid != 0 && mzxid > m->later_zxid) {
+        violated(w, "a write came after what its session had asked later", c, (long)value);
     }
 }
 
@@ -399,12 +436,15 @@ static void check_answer(struct client *c, const struct call *call, struct made 
     }
     c->session_id = c->core->session_id;
     c->last_zxid = call->zxid;
+    if (call->zxid > 0 && call->err != PAWL_ERR_NOT_READ_ONLY) { /* not said by the server */
+        settle_until(c, index, call->zxid);
+    }
     w->told_zxid = call->zxid > w->told_zxid ? call->zxid : w->told_zxid;
     if (call->err == 0 && !reply_body_read(call->op, &r, &body)) {
         violated(w, "an answer that cannot be read", c, call->op);
     }
     if (call->err == 0 && call->op == OP_GET_DATA) {
-        check_value(c, value_of(&body));
+        check_value(c, value_of(&body), body.stat.mzxid);
         check_watches(c, m->path, WATCHER_DATA, body.stat.mzxid);
         check_watches(c, m->path, WATCHER_EXIST, body.stat.czxid);
     } else if (call->err == 0 && call->op == OP_GET_CHILDREN2) {
@@ -439,6 +479,9 @@ static void told_answer(struct client *c, struct call *call)
     case PAWL_OUTCOME_UNKNOWN:
         m->fate = UNKNOWN;
         w->n_unknown++;
+        if (m->writes) {
+            note_unsettled(c, index);
+        }
         break;
     }
     if (call->outcome == PAWL_OUTCOME_DONE || call->outcome == PAWL_OUTCOME_REFUSED) {
@@ -738,7 +781,7 @@ static void make_trouble(struct world *w)
 {
     struct client *c = &w->clients[prng_below(&w->random, N_CLIENTS)];
 
-    if (chance(w, 500)) {
+    if (chance(w, w->server.hold ? 50 : 500)) { /* with something on its way to the disk */
         link_cut(w, c);
     }
     if (chance(w, 1500)) {
@@ -757,7 +800,7 @@ static void make_trouble(struct world *w)
     }
     if (chance(w, 800)) {
         w->server.hold = true;
-        w->hold_until = w->now_ms + (int64_t)prng_below(&w->random, 500);
+        w->hold_until = w->now_ms + (int64_t)prng_below(&w->random, 1500);
     }
 }
 
@@ -845,7 +888,7 @@ static void end(struct world *w)
 
 /* Over all runs, so that nobody trusts a simulation in which the disk never mattered. */
 static struct {
-    int64_t n_restarts, n_lost_txns, n_read_only;
+    int64_t n_restarts, n_lost_txns, n_read_only, n_settled;
 } total;
 
 static void run(uint64_t seed, bool verbose)
@@ -881,6 +924,7 @@ static void run(uint64_t seed, bool verbose)
     total.n_restarts += w->server.n_restarts;
     total.n_lost_txns += w->server.n_lost;
     total.n_read_only += w->n_read_only;
+    total.n_settled += w->n_settled;
     free(w);
 }
 
@@ -909,8 +953,8 @@ int main(int argc, char **argv)
            "times read-only\n",
            (unsigned long long)count, (unsigned long long)first, (long long)total.n_restarts,
            (long long)total.n_lost_txns, (long long)total.n_read_only);
-    if (count >= 20 &&
-        (total.n_restarts == 0 || total.n_lost_txns == 0 || total.n_read_only == 0)) {
+    if (count >= 20 && (total.n_restarts == 0 || total.n_lost_txns == 0 || total.n_read_only == 0 ||
+                        total.n_settled == 0)) {
         fprintf(stderr, "the trouble that was to be made was not made\n");
         return 1;
     }
