@@ -163,6 +163,7 @@ const struct kind node_kind = {
     .is_idle = node_is_idle,
     .explain = node_explain,
     .free = node_free,
+    .bears_refusals = true,
 };
 
 /* ---- a group ---- */
