@@ -124,22 +124,26 @@ static void wait_for(struct link *l, int events)
 
 /* ---- bytes ---- */
 
+/* However fast a client reads: of a long answer so much at a time, then the others are next. */
+enum { SEND_BYTES = 1 << 20 };
+
 /* Writes as much as the socket takes. False: the link is gone. */
 static bool send_out(struct link *l)
 {
     struct connection *c = l->connection;
-    bool moved = false;
+    size_t before = c->out_at;
+    size_t unread = connection_unread(c);
+    size_t end = c->out_at + (unread > SEND_BYTES ? SEND_BYTES : unread);
     long n = 1;
 
-    while (c->out_at < c->out.len && n > 0) {
-        n = socket_write(l->fd, c->out.data + c->out_at, c->out.len - c->out_at);
+    while (c->out_at < end && n > 0) {
+        n = socket_write(l->fd, c->out.data + c->out_at, end - c->out_at);
         if (n < 0) {
             return false;
         }
         c->out_at += (size_t)n;
-        moved = moved || n > 0;
     }
-    if (moved) {
+    if (c->out_at > before) {
         host_step(l->host, &(struct member_input){.kind = MEMBER_SENT, .connection = c});
     }
     return true;

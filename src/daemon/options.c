@@ -7,8 +7,9 @@
  * before it is dropped: events cannot be held back, answers can. */
 enum { OUTPUT_PAUSE_BYTES = 1 << 20, OUTPUT_LIMIT_BYTES = 32 << 20 };
 
-/* What one client may have in flight, in watches, and of a turn (about two milliseconds). */
-enum { IN_FLIGHT_BYTES = 4 << 20, WATCH_BYTES = 256 << 20, TURN_UNITS = 256 << 10 };
+/* What one client may have in flight, in watches, and of a turn: some thousand small reads, or one
+ * that takes a millisecond and more. */
+enum { IN_FLIGHT_BYTES = 4 << 20, WATCH_BYTES = 256 << 20, TURN_UNITS = 1 << 20 };
 
 /* Between two looks at all clients no more time passes for them. The loop ticks ten times a second,
  * so what is longer than this was spent elsewhere: stopped, asleep, or in a long turn. */

@@ -432,7 +432,7 @@ struct acl_memo {
 };
 
 /* What it costs to go through so many bytes of a list, in the units of pipeline.c. */
-enum { UNITS_PER_ACL_BYTE = 2 };
+enum { UNITS_PER_ACL_BYTE = 16 };
 
 static int32_t perms_in(struct connection *c, const struct auth_options *o, struct bytes encoded)
 {

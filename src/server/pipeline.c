@@ -31,7 +31,8 @@
  * never much, a write is not taken while long answers are due before it (input_obstacle). */
 enum { WRITE_MARK = -1, REFUSED_MARK = -2 };
 
-/* What serving costs, in bytes moved: of a request besides its bytes and those of its answer. */
+/* What serving costs is counted in bytes moved, about half a nanosecond each: of a request besides
+ * its bytes and those of its answer. Read.c and auth.c add what they go through. */
 enum { REQUEST_UNITS = 64 };
 
 static void park_mark(struct connection *c)
@@ -337,8 +338,8 @@ void pipeline_write_done(struct server *s, struct connection *c)
 
 void pipeline_sent(struct server *s, struct connection *c)
 {
-    /* Held back by us it cannot speak; but who takes its answers is there. */
-    if (c->input == INPUT_OUTPUT && c->session != NULL) {
+    /* Until it has taken more we would not hear it; but who takes its answers is there. */
+    if (c->session != NULL && obstacle(s, c) == INPUT_OUTPUT) {
         session_touch(&s->sessions, c->session, server_now_ms(s));
     }
     if (c->input != INPUT_OPEN) {

@@ -110,7 +110,7 @@ static int read_children(struct server *s, struct connection *c, const struct re
 }
 
 /* What it costs to walk past a node, in the units of pipeline.c. */
-enum { UNITS_PER_NODE = 4 };
+enum { UNITS_PER_NODE = 16 };
 
 /* The last count is kept: whoever asks again pays only after a change. */
 static int64_t count_descendants(struct server *s, struct connection *c, znode_id id)
