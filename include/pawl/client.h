@@ -177,9 +177,11 @@ PAWL_API void pawl_client_close_within(struct pawl_client *c, int timeout_ms);
  * yours, travels in the blob. The blob is a secret while the session lives; free() it. Open calls
  * end with CLOSING. Places in queues travel along, held and waiting ones: who acquires the same
  * lock, or starts the same latch or selector, after attaching goes on with the node and the token
- * that are there; what he does not take up stays in the tree with the session. With an error
- * nothing has been closed: INVALID_STATE when there is no session, CLOSING when somebody else is
- * closing it. */
+ * that are there; what he does not take up stays in the tree with the session. Calls in flight are
+ * waited for, up to half of close_timeout_ms; what a protected create may have made without an
+ * answer, and what a guaranteed delete was to delete, is removed by the handle that attaches. With
+ * an error nothing has been closed: INVALID_STATE when there is no session, CLOSING when somebody
+ * else is closing it. */
 PAWL_API int pawl_client_detach(struct pawl_client *c, struct pawl_bytes extra, void **blob,
                                 size_t *len);
 
@@ -234,14 +236,16 @@ PAWL_API int pawl_client_set_servers(struct pawl_client *c, const char *servers)
 PAWL_API void pawl_reply_free(struct pawl_reply *reply);
 
 enum pawl_op_flags {
-    PAWL_PARENTS = 1,           /* create: make missing parents, persistent, with default ACLs */
+    PAWL_PARENTS = 1,           /* create: make missing parents, persistent, with default ACLs, but
+                                 * not the chroot: NO_NODE when that is missing */
     PAWL_CONTAINER_PARENTS = 2, /* ... as containers */
     PAWL_PROTECTED = 4,         /* create: the name carries an id; a retry looks for it first */
     PAWL_OR_SET = 8,            /* create: set the data if the node exists */
     PAWL_IDEMPOTENT = 16,       /* create, set, delete: what has been done already is success */
     PAWL_COMPRESS = 32,         /* create, set: gzip the data */
     PAWL_CHILDREN_TOO = 64,     /* delete: with everything below */
-    PAWL_GUARANTEED = 128       /* delete: if the link fails go on trying in the background */
+    PAWL_GUARANTEED = 128       /* delete: if the link fails or time is up go on trying in the
+                                 * background; never a node that was made after the call was */
 };
 
 struct pawl_create {

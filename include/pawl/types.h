@@ -89,7 +89,9 @@ enum pawl_outcome {
     PAWL_OUTCOME_DONE = 0, /* the server did it: err is PAWL_OK */
     PAWL_OUTCOME_REFUSED,  /* the server, or this library, said no: nothing has changed */
     PAWL_OUTCOME_NOT_SENT, /* it never left this process whole: nothing has changed */
-    PAWL_OUTCOME_UNKNOWN   /* it was sent, and no answer came */
+    PAWL_OUTCOME_UNKNOWN   /* it was sent, and no answer came; or it takes several requests
+                            * (PAWL_PARENTS, PAWL_OR_SET, PAWL_CHILDREN_TOO), and some of them have
+                            * been executed, or may have been */
 };
 
 /* What came back. Lent to a callback until it returns; from a blocking call it is yours, for

@@ -2,16 +2,17 @@
 /* blob.c - a session on its way from one handle to the next.
  *
  *   int magic | int version | long session | buffer password | int timeout | long zxid |
- *   buffer extra | places (place.h)
+ *   buffer extra | places (place.h) | chores (background.h)
  *
  * Folders and paths are the server's. */
 #include "client/blob.h"
 
 #include <string.h>
 
+#include "client/background.h"
 #include "client/engine.h"
 
-enum { BLOB_MAGIC = 0x5041574c, BLOB_VERSION = 2 };
+enum { BLOB_MAGIC = 0x5041574c, BLOB_VERSION = 3 };
 
 struct blob {
     int64_t session_id, last_zxid;
@@ -34,6 +35,7 @@ void blob_write(const struct engine *e, struct bytes extra, struct strbuf *out)
     jute_write_long(out, c->last_zxid);
     jute_write_buffer(out, extra);
     places_write(&e->places, out);
+    background_write(e, out);
 }
 
 /* ---- reading ---- */
@@ -78,9 +80,10 @@ int blob_attach(struct engine *e, struct pawl_bytes blob)
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     rc = places_read(&e->places, b.session_id, &b.places);
+    rc = rc != 0 ? rc : background_read(e, &b.places);
     c->session_id = b.session_id;
     c->session_is_real = true;
     memcpy(c->password, b.password.data, PASSWORD_BYTES);
-    c->last_zxid = b.last_zxid;
+    c->last_zxid = c->newest_zxid = b.last_zxid;
     return rc;
 }

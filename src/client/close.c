@@ -10,30 +10,46 @@
 
 enum { MOST_EXTRA_BYTES = 65536 };
 
-/* Asks the server to end the session, and waits for its answer, within the deadline. */
-static void end_session(struct engine *e, int64_t deadline_ms)
+/* One last request; waits for its answer, and so for all before it, within the deadline. */
+static void ask_last(struct engine *e, int32_t op, const struct request *q, int64_t deadline_ms)
 {
-    struct call *call = call_new(OP_CLOSE_SESSION);
-    struct request q = {0};
+    struct call *call = call_new(op);
     struct waiter w;
 
-    if (call == NULL || e->core->link != LINK_READY || e->core->link_read_only) {
-        free(call);
+    if (call == NULL || e->core->link != LINK_READY || engine_submit(e, call, q) != 0) {
+        call_free(call);
         return;
     }
     waiter_init(&w);
     call->waiter = &w;
-    if (engine_submit(e, call, &q) != 0) {
-        free(call);
+    engine_settle(e, machine_now_ms());
+    if (waiter_wait(e, &w, deadline_ms)) {
+        call_free(call);
     } else {
-        engine_settle(e, machine_now_ms());
-        if (waiter_wait(e, &w, deadline_ms)) {
-            call_free(call);
-        } else {
-            engine_abandon(e, call);
-        }
+        engine_abandon(e, call);
     }
     waiter_fini(&w);
+}
+
+/* Asks the server to end the session. */
+static void end_session(struct engine *e, int64_t deadline_ms)
+{
+    struct request q = {0};
+
+    if (!e->core->link_read_only) {
+        ask_last(e, OP_CLOSE_SESSION, &q, deadline_ms);
+    }
+}
+
+/* What is in flight may make a place in a queue, or give one back: the next handle should know.
+ * What is not answered in time goes into the blob as work to do. */
+static void await_answers(struct engine *e, int64_t deadline_ms)
+{
+    struct request q = {.path = bytes_str("/")};
+
+    if (e->core->n_calls > 0 && !e->closing && !dispatch_would_deadlock(e)) {
+        ask_last(e, OP_EXISTS, &q, deadline_ms);
+    }
 }
 
 /* The lock is held; afterwards it is not, and the handle is gone. */
@@ -122,6 +138,7 @@ int pawl_client_detach(struct pawl_client *c, struct pawl_bytes extra, void **bl
     e = c->e;
     strbuf_init(&b, STRBUF_NO_LIMIT);
     engine_lock(e);
+    await_answers(e, machine_now_ms() + e->settings.close_timeout_ms / 2);
     blob_write(e, bytes_of(extra.data, extra.len), &b);
     rc = e->closing                  ? PAWL_ERR_CLOSING
          : b.failed                  ? PAWL_ERR_NO_MEMORY

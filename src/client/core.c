@@ -378,6 +378,7 @@ static void take_frame(struct core *c, int64_t now_ms, struct bytes frame, bool 
         drop_link(c, now_ms, "an answer is too short");
         return;
     }
+    c->newest_zxid = h.zxid > c->newest_zxid ? h.zxid : c->newest_zxid;
     if (h.xid == XID_PING) {
         core_confirm(c, c->ping_sent_ms);
         c->ping_sent_ms = 0;

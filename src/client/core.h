@@ -60,9 +60,10 @@ struct core {
     bool ever_connected, closed;
     int64_t session_id;
     uint8_t password[PASSWORD_BYTES];
-    int timeout_ms;       /* negotiated */
-    bool session_is_real; /* given by a server that was not read-only */
-    int64_t last_zxid;
+    int timeout_ms;           /* negotiated */
+    bool session_is_real;     /* given by a server that was not read-only */
+    int64_t last_zxid;        /* of the answers: what the session has seen */
+    int64_t newest_zxid;      /* that we have heard of at all, in pings, too */
     int64_t confirmed_ms;     /* when the last answered request was sent: the session lived ... */
     int confirmed_timeout_ms; /* ... and lives so long from then on */
     int64_t suspended_ms;

@@ -153,15 +153,15 @@ int engine_submit(struct engine *e, struct call *call, const struct request *q)
 enum pawl_outcome engine_abandon(struct engine *e, struct call *call)
 {
     enum pawl_outcome outcome;
-    bool unsure = false;
+    bool touched = false;
 
     call->waiter = NULL;
-    if (call->plan != NULL && plan_abandon(e, call, &unsure)) {
+    if (call->plan != NULL && plan_abandon(e, call, &touched)) {
         call_free(call);
-        return unsure ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT;
+        return touched ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT;
     }
     outcome = requests_abandon(e->core, call);
-    return unsure ? PAWL_OUTCOME_UNKNOWN : outcome;
+    return touched ? PAWL_OUTCOME_UNKNOWN : outcome;
 }
 
 /* ---- effects ---- */

@@ -21,7 +21,7 @@ static int add_plan(const struct pawl_client *c, struct prepared *p)
     }
     plan->flags = p->flags;
     plan->retry = c->retry;
-    plan->prefix_len = c->prefix_len;
+    plan->chroot_len = c->chroot_len;
     memcpy(plan->id, p->id, sizeof(plan->id));
     return 0;
 }

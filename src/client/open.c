@@ -132,8 +132,15 @@ static void drop_unopened(struct engine *e)
 {
     struct item *item;
 
+    if (e->core != NULL) {
+        core_shut(e->core, PAWL_ERR_CLOSING);
+    }
     while (e->core != NULL && (item = core_next_item(e->core)) != NULL) {
-        free(item);
+        if (item->kind == ITEM_CALL) { /* brought along by the session */
+            call_free((struct call *)item);
+        } else {
+            free(item);
+        }
     }
     engine_unref(e);
 }

@@ -10,17 +10,18 @@
  *                                            \--not there--> MAIN
  *            MAIN --exists--> OR_SET, or READ_BACK if idempotent
  *   set      MAIN --bad version after an unsure attempt--> READ_BACK
- *   delete   MAIN --not empty--> LIST <--> BELOW ... --> MAIN */
+ *   delete   MAIN --not empty--> LIST <--> BELOW ... --> MAIN
+ *            in the background: SYNC --> LOOK --the node that was meant--> MAIN */
 #include "client/plan.h"
 
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "client/background.h"
 #include "client/engine.h"
+#include "client/plan_internal.h"
 #include "client/prepare.h"
 #include "wire/path.h"
-
-enum { BACKGROUND_PAUSE_MS = 200 };
 
 /* ---- life ---- */
 
@@ -93,7 +94,7 @@ void plan_free(struct plan *p)
 
 /* ---- requests ---- */
 
-static struct bytes parent_of_main(const struct plan *p)
+struct bytes plan_parent(const struct plan *p)
 {
     return path_parent(p->main.path);
 }
@@ -105,6 +106,7 @@ static int32_t request_of(const struct plan *p, struct request *q)
     switch (p->stage) {
     case STAGE_MAIN:
         *q = p->main;
+        q->version = p->looked ? p->looked_version : p->main.version;
         return p->main.type;
     case STAGE_PARENT:
         q->path = bytes_of(p->main.path.data, p->parent_len);
@@ -112,10 +114,10 @@ static int32_t request_of(const struct plan *p, struct request *q)
         q->flags = (p->flags & PAWL_CONTAINER_PARENTS) != 0 ? CREATE_CONTAINER_FLAG : 0;
         return q->flags != 0 ? OP_CREATE_CONTAINER : OP_CREATE;
     case STAGE_SYNC:
-        q->path = parent_of_main(p);
+        q->path = plan_parent(p);
         return OP_SYNC;
     case STAGE_FIND:
-        q->path = parent_of_main(p);
+        q->path = plan_parent(p);
         return OP_GET_CHILDREN;
     case STAGE_STAT:
         q->path = bytes_str(p->result_path);
@@ -123,6 +125,9 @@ static int32_t request_of(const struct plan *p, struct request *q)
     case STAGE_READ_BACK:
         q->path = p->main.path;
         return OP_GET_DATA;
+    case STAGE_LOOK:
+        q->path = p->main.path;
+        return OP_EXISTS;
     case STAGE_OR_SET:
         q->path = p->main.path;
         q->data = p->main.data;
@@ -165,14 +170,20 @@ static int submit_parent(struct engine *e, struct call *call, struct request *q)
     return rc;
 }
 
-/* Sends the request of the stage; when that cannot be, the call ends with the reason. */
-static bool go(struct engine *e, struct plan *p, enum plan_stage stage)
+/* Nothing of its own has left us now. */
+static enum pawl_outcome plan_failed_unsent(const struct plan *p)
+{
+    return p->touched ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT;
+}
+
+bool plan_go(struct engine *e, struct plan *p, enum plan_stage stage)
 {
     struct call *call = p->call;
     struct request q;
     int rc;
 
     p->stage = stage;
+    p->looked = p->looked && stage != STAGE_SYNC;
     if (stage == STAGE_MAIN) { /* a node that was found is gone again: the new one has its name */
         free(p->result_path);
         p->result_path = NULL;
@@ -183,7 +194,7 @@ static bool go(struct engine *e, struct plan *p, enum plan_stage stage)
     rc = stage == STAGE_PARENT ? submit_parent(e, call, &q) : requests_submit(e->core, call, &q);
     if (rc != 0) {
         call->err = rc;
-        call->outcome = p->unsure ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT;
+        call->outcome = plan_failed_unsent(p);
     }
     return rc == 0;
 }
@@ -192,49 +203,9 @@ int plan_submit(struct engine *e, struct call *call)
 {
     call->plan->first_ms = machine_now_ms();
     call->plan->session_id = e->core->session_id;
+    call->plan->newest_zxid = e->core->newest_zxid;
     return requests_submit(e->core, call, &call->plan->main);
 }
-
-/* ---- in the background ---- */
-
-/* A delete that nobody waits for and that goes on until it is done or the client closed. */
-static void delete_in_background(struct engine *e, struct bytes path, int32_t version, int flags)
-{
-    struct call *call = call_new(OP_DELETE);
-    struct request q = {.path = path, .version = version};
-    struct plan *p = call == NULL ? NULL : plan_new(call, PLAN_DELETE, &q);
-
-    if (p == NULL) {
-        free(call);
-        return;
-    }
-    p->flags = PAWL_IDEMPOTENT | flags;
-    p->retry = (struct pawl_retry){.kind = PAWL_RETRY_FOREVER, .pause_ms = BACKGROUND_PAUSE_MS};
-    if (engine_submit(e, call, &q) != 0) {
-        call_free(call);
-    }
-}
-
-/* After giving up on a protected create: should it have happened after all, undo it. */
-static void cleanup_in_background(struct engine *e, const struct plan *failed)
-{
-    struct call *call = call_new(OP_SYNC);
-    struct request q = {.path = failed->main.path};
-    struct plan *p = call == NULL ? NULL : plan_new(call, PLAN_CLEANUP, &q);
-
-    if (p == NULL) {
-        free(call);
-        return;
-    }
-    memcpy(p->id, failed->id, sizeof(p->id));
-    p->retry = (struct pawl_retry){.kind = PAWL_RETRY_FOREVER, .pause_ms = BACKGROUND_PAUSE_MS};
-    p->first_ms = machine_now_ms();
-    if (!go(e, p, STAGE_SYNC)) {
-        call_free(call);
-    }
-}
-
-/* ---- retry ---- */
 
 static bool is_link_trouble(int err)
 {
@@ -248,11 +219,17 @@ static bool is_refused_for_now(const struct plan *p, int err)
     return err == PAWL_ERR_NOT_READ_ONLY && p->retry.kind == PAWL_RETRY_FOREVER;
 }
 
-/* Whether it may have been executed although we have no answer. */
-static bool is_unsure(const struct plan *p, const struct call *call)
+/* What the request that has just ended, or that nobody waits for any more, may have done. */
+static void plan_note_effect(struct engine *e, struct plan *p, bool executed, bool unsure)
 {
-    return call->outcome == PAWL_OUTCOME_UNKNOWN && p->stage == STAGE_MAIN &&
-           op_find(p->main.type)->kind == OP_KIND_WRITE;
+    if (op_find(p->call->op)->kind != OP_KIND_WRITE) {
+        return;
+    }
+    p->touched = p->touched || executed || unsure;
+    if (unsure && p->stage == STAGE_MAIN) {
+        p->unsure = true;
+        p->session_id = e->core->session_id; /* in which it was sent: that stands until LOST */
+    }
 }
 
 /* Whether doing it twice is as good as once. */
@@ -268,14 +245,8 @@ static bool may_repeat(const struct plan *p, const struct call *call)
 
 static void give_up(struct engine *e, struct plan *p)
 {
-    if (p->kind == PLAN_DELETE && (p->flags & PAWL_GUARANTEED) != 0 && !e->closing) {
-        delete_in_background(e, p->main.path, p->main.version, p->flags & PAWL_CHILDREN_TOO);
-    }
-    if (p->kind == PLAN_CREATE && (p->flags & PAWL_PROTECTED) != 0 && p->unsure && !e->closing) {
-        cleanup_in_background(e, p);
-    }
-    if (p->unsure) {
-        p->call->outcome = PAWL_OUTCOME_UNKNOWN;
+    if (!p->in_background) {
+        background_take_over(e, p);
     }
 }
 
@@ -286,10 +257,6 @@ static bool retry_later(struct engine *e, struct plan *p, int64_t now_ms)
     bool lost_for_good;
     int64_t pause;
 
-    if (is_unsure(p, call)) {
-        p->unsure = true;
-        p->session_id = e->core->session_id; /* in which it was sent: that stands until LOST */
-    }
     lost_for_good = e->core->options.one_session && e->core->state == PAWL_STATE_LOST;
     pause = !may_repeat(p, call) || e->closing || lost_for_good
                 ? -1
@@ -315,296 +282,17 @@ static enum plan_stage stage_after_pause(const struct plan *p)
     bool find = p->kind == PLAN_CREATE && (p->flags & PAWL_PROTECTED) != 0 && p->unsure &&
                 p->stage == STAGE_MAIN;
 
-    return find || p->stage == STAGE_FIND || p->stage == STAGE_STAT ? STAGE_SYNC : p->stage;
-}
+    bool look = p->in_background && p->newest_zxid != INT64_MAX && p->stage == STAGE_MAIN;
 
-/* ---- create ---- */
-
-static bool is_ephemeral(const struct plan *p)
-{
-    return p->main.flags == CREATE_EPHEMERAL || p->main.flags == CREATE_EPHEMERAL_SEQUENTIAL;
-}
-
-/* The child that carries our id, as a whole path; NULL: none. */
-static char *find_protected(const struct plan *p, struct call *call, struct bytes parent)
-{
-    struct jute_reader r = jute_reader_of(call->body);
-    struct string_list names = string_list_read(&r);
-    struct jute_reader each = jute_reader_of(names.elements);
-    size_t id_len = strlen(p->id);
-
-    for (int32_t i = 0; i < names.count; i++) {
-        struct bytes name = jute_read_buffer(&each);
-        size_t base = parent.len == 1 ? 0 : parent.len;
-        char *path;
-
-        if (name.len <= id_len || memcmp(name.data, p->id, id_len) != 0 ||
-            name.data[id_len] != '-') {
-            continue;
-        }
-        path = malloc(base + name.len + 2);
-        if (path == NULL) {
-            call->err = PAWL_ERR_NO_MEMORY; /* which is not the same as "not there" */
-            return NULL;
-        }
-        memcpy(path, parent.data, base);
-        path[base] = '/';
-        memcpy(path + base + 1, name.data, name.len);
-        path[base + 1 + name.len] = '\0';
-        return path;
-    }
-    return NULL;
-}
-
-static bool found_or_not(struct engine *e, struct plan *p)
-{
-    struct call *call = p->call;
-    char *path = call->err == 0 ? find_protected(p, call, parent_of_main(p)) : NULL;
-
-    if (call->err == PAWL_ERR_NO_MEMORY) {
-        return false;
-    }
-    if (path != NULL && is_ephemeral(p) && p->session_id != e->core->session_id) {
-        delete_in_background(e, bytes_str(path), -1, 0); /* of a session that is dying */
-        free(path);
-        path = NULL;
-    }
-    p->session_id = e->core->session_id;
-    if (path == NULL) {
-        return go(e, p, STAGE_MAIN);
-    }
-    free(p->result_path);
-    p->result_path = path;
-    return go(e, p, STAGE_STAT);
-}
-
-/* The next longer prefix of the path behind `len`. */
-static size_t one_longer(struct bytes path, size_t len)
-{
-    const uint8_t *slash = memchr(path.data + len + 1, '/', path.len - len - 1);
-
-    return slash == NULL ? path.len : (size_t)(slash - path.data);
-}
-
-static bool parent_made_or_not(struct engine *e, struct plan *p)
-{
-    int err = p->call->err;
-
-    if (err == PAWL_ERR_NO_NODE) {
-        p->parent_len = path_parent(bytes_of(p->main.path.data, p->parent_len)).len;
-        return p->parent_len > 1 && go(e, p, STAGE_PARENT);
-    }
-    if (err != 0 && err != PAWL_ERR_NODE_EXISTS) {
-        return false;
-    }
-    if (p->parent_len >= parent_of_main(p).len) {
-        return go(e, p, STAGE_MAIN);
-    }
-    p->parent_len = one_longer(p->main.path, p->parent_len);
-    return go(e, p, STAGE_PARENT);
-}
-
-static bool set_result_path(struct plan *p)
-{
-    free(p->result_path);
-    p->result_path = malloc(p->main.path.len + 1);
-    if (p->result_path == NULL) {
-        p->call->err = PAWL_ERR_NO_MEMORY;
-        return false;
-    }
-    memcpy(p->result_path, p->main.path.data, p->main.path.len + 1);
-    return true;
-}
-
-static bool same_data(const struct call *call, struct bytes expected, struct stat_record *stat)
-{
-    struct jute_reader r = jute_reader_of(call->body);
-    struct reply_body body;
-
-    if (!reply_body_read(OP_GET_DATA, &r, &body)) {
-        return false;
-    }
-    *stat = body.stat;
-    return bytes_equal(body.data, expected);
-}
-
-static bool create_step(struct engine *e, struct plan *p)
-{
-    struct call *call = p->call;
-    struct stat_record stat;
-    bool parents = (p->flags & (PAWL_PARENTS | PAWL_CONTAINER_PARENTS)) != 0;
-
-    switch (p->stage) {
-    case STAGE_MAIN:
-        if (call->err == PAWL_ERR_NO_NODE && parents && parent_of_main(p).len > 1) {
-            p->parent_len = parent_of_main(p).len;
-            return go(e, p, STAGE_PARENT);
-        }
-        if (call->err == PAWL_ERR_NODE_EXISTS && (p->flags & PAWL_OR_SET) != 0) {
-            return go(e, p, STAGE_OR_SET);
-        }
-        if (call->err == PAWL_ERR_NODE_EXISTS && (p->flags & PAWL_IDEMPOTENT) != 0) {
-            return go(e, p, STAGE_READ_BACK);
-        }
-        return false;
-    case STAGE_PARENT:
-        return parent_made_or_not(e, p);
-    case STAGE_SYNC:
-        return call->err == 0 ? go(e, p, STAGE_FIND) : false;
-    case STAGE_FIND:
-        return call->err == 0 || call->err == PAWL_ERR_NO_NODE ? found_or_not(e, p) : false;
-    case STAGE_STAT:
-        return call->err == PAWL_ERR_NO_NODE ? go(e, p, STAGE_MAIN) : false;
-    case STAGE_OR_SET:
-        if (call->err == PAWL_ERR_NO_NODE) {
-            return go(e, p, STAGE_MAIN);
-        }
-        set_result_path(p);
-        return false;
-    case STAGE_READ_BACK:
-        if (call->err == PAWL_ERR_NO_NODE) {
-            return go(e, p, STAGE_MAIN);
-        }
-        if (call->err == 0 && (!same_data(call, p->main.data, &stat) || stat.version != 0)) {
-            call->err = PAWL_ERR_NODE_EXISTS;
-            call->outcome = PAWL_OUTCOME_REFUSED;
-        } else {
-            set_result_path(p);
-        }
-        return false;
-    default:
-        return false;
-    }
-}
-
-/* ---- set ---- */
-
-static bool set_step(struct engine *e, struct plan *p)
-{
-    struct call *call = p->call;
-    struct stat_record stat;
-
-    if (p->stage == STAGE_MAIN) {
-        return call->err == PAWL_ERR_BAD_VERSION && (p->flags & PAWL_IDEMPOTENT) != 0 &&
-               go(e, p, STAGE_READ_BACK);
-    }
-    if (call->err == 0 &&
-        (!same_data(call, p->main.data, &stat) || stat.version != p->main.version + 1)) {
-        call->err = PAWL_ERR_BAD_VERSION;
-        call->outcome = PAWL_OUTCOME_REFUSED;
-    }
-    return false;
-}
-
-/* ---- delete ---- */
-
-static bool push(struct plan *p, struct bytes parent, struct bytes name)
-{
-    size_t base = parent.len == 1 && parent.data[0] == '/' && name.len > 0 ? 0 : parent.len;
-    char *path = malloc(base + name.len + 2);
-
-    if (path != NULL && p->depth == p->room) {
-        size_t room = p->room == 0 ? 16 : p->room * 2;
-        char **stack = realloc(p->stack, room * sizeof(*stack));
-
-        if (stack == NULL) {
-            free(path);
-            path = NULL;
-        } else {
-            p->stack = stack;
-            p->room = room;
-        }
-    }
-    if (path == NULL) {
-        return false;
-    }
-    memcpy(path, parent.data, base);
-    if (name.len > 0) {
-        path[base] = '/';
-        memcpy(path + base + 1, name.data, name.len);
-        base += name.len + 1;
-    }
-    path[base] = '\0';
-    p->stack[p->depth++] = path;
-    return true;
-}
-
-static bool push_children(struct plan *p)
-{
-    struct jute_reader r = jute_reader_of(p->call->body);
-    struct string_list names = string_list_read(&r);
-    struct jute_reader each = jute_reader_of(names.elements);
-    struct bytes parent = bytes_str(p->stack[p->depth - 1]);
-
-    for (int32_t i = 0; i < names.count; i++) {
-        if (!push(p, parent, jute_read_buffer(&each))) {
-            p->call->err = PAWL_ERR_NO_MEMORY;
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool delete_top(struct engine *e, struct plan *p)
-{
-    return go(e, p, p->depth <= 1 ? STAGE_MAIN : STAGE_BELOW);
-}
-
-static bool delete_step(struct engine *e, struct plan *p)
-{
-    struct call *call = p->call;
-
-    switch (p->stage) {
-    case STAGE_MAIN:
-        if (call->err == PAWL_ERR_NOT_EMPTY && (p->flags & PAWL_CHILDREN_TOO) != 0) {
-            if (p->depth == 0 && !push(p, p->main.path, bytes_of("", 0))) {
-                call->err = PAWL_ERR_NO_MEMORY;
-                return false;
-            }
-            return go(e, p, STAGE_LIST);
-        }
-        if (call->err == PAWL_ERR_NO_NODE && ((p->flags & PAWL_IDEMPOTENT) != 0 || p->depth > 0)) {
-            call->err = 0;
-            call->outcome = PAWL_OUTCOME_DONE;
-        }
-        return false;
-    case STAGE_LIST:
-        if (call->err == PAWL_ERR_NO_NODE) {
-            return delete_top(e, p);
-        }
-        return call->err == 0 && push_children(p) && delete_top(e, p);
-    case STAGE_BELOW:
-        if (call->err == PAWL_ERR_NOT_EMPTY) {
-            return go(e, p, STAGE_LIST);
-        }
-        if (call->err != 0 && call->err != PAWL_ERR_NO_NODE) {
-            return false;
-        }
-        free(p->stack[--p->depth]);
-        return delete_top(e, p);
-    default:
-        return false;
-    }
+    return find || look || p->stage == STAGE_FIND || p->stage == STAGE_STAT ||
+                   p->stage == STAGE_LOOK
+               ? STAGE_SYNC
+               : p->stage;
 }
 
 /* ---- all of them ---- */
 
-static bool cleanup_step(struct engine *e, struct plan *p)
-{
-    char *path;
-
-    if (p->stage == STAGE_SYNC) {
-        return p->call->err == 0 && go(e, p, STAGE_FIND);
-    }
-    path = p->call->err == 0 ? find_protected(p, p->call, parent_of_main(p)) : NULL;
-    if (path != NULL) {
-        delete_in_background(e, bytes_str(path), -1, 0);
-        free(path);
-    }
-    return false;
-}
-
-static bool step(struct engine *e, struct call *call, int64_t now_ms)
+static bool plan_look_at_answer(struct engine *e, struct call *call, int64_t now_ms)
 {
     struct plan *p = call->plan;
 
@@ -612,7 +300,6 @@ static bool step(struct engine *e, struct call *call, int64_t now_ms)
         return retry_later(e, p, now_ms);
     }
     if (call->err == PAWL_ERR_OPERATION_TIMEOUT) {
-        p->unsure = p->unsure || call->outcome == PAWL_OUTCOME_UNKNOWN;
         give_up(e, p);
         return false;
     }
@@ -621,25 +308,28 @@ static bool step(struct engine *e, struct call *call, int64_t now_ms)
     }
     switch (p->kind) {
     case PLAN_CREATE:
-        return create_step(e, p);
+        return plan_create_step(e, p);
     case PLAN_SET:
-        return set_step(e, p);
+        return plan_set_step(e, p);
     case PLAN_DELETE:
-        return delete_step(e, p);
+        return plan_delete_step(e, p);
     case PLAN_CLEANUP:
-        return cleanup_step(e, p);
+        return plan_undo_step(e, p);
     case PLAN_SIMPLE:
         break;
     }
     return false;
 }
 
-/* Whatever a later attempt was told: the earlier one may have been executed. */
+/* REFUSED and NOT_SENT mean that nothing has changed: they are not for a call that has done part of
+ * what it was to do, or may have, be it in an earlier attempt. */
 bool plan_step(struct engine *e, struct call *call, int64_t now_ms)
 {
-    bool goes_on = step(e, call, now_ms);
+    bool goes_on;
 
-    if (!goes_on && call->err != 0 && call->plan->unsure) {
+    plan_note_effect(e, call->plan, call->err == 0, call->outcome == PAWL_OUTCOME_UNKNOWN);
+    goes_on = plan_look_at_answer(e, call, now_ms);
+    if (!goes_on && call->err != 0 && call->plan->touched) {
         call->outcome = PAWL_OUTCOME_UNKNOWN;
     }
     return goes_on;
@@ -670,7 +360,7 @@ static void end_paused(struct engine *e, struct plan *p, int err)
     list_remove(&p->link);
     give_up(e, p);
     call->err = err;
-    call->outcome = p->unsure ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT;
+    call->outcome = plan_failed_unsent(p);
     call->plan->flags = 0; /* all has been done that it asks for at its end */
     call->plan->kind = PLAN_SIMPLE;
     call->plan->retry.kind = PAWL_RETRY_NONE;
@@ -689,7 +379,7 @@ void plan_run_due(struct engine *e, int64_t now_ms)
             end_paused(e, p, PAWL_ERR_OPERATION_TIMEOUT);
         } else if (now_ms >= p->due_ms) {
             list_remove(item);
-            if (!go(e, p, stage_after_pause(p))) {
+            if (!plan_go(e, p, stage_after_pause(p))) {
                 list_push_back(&e->core->items, &p->call->item.link);
             }
         }
@@ -712,12 +402,12 @@ void plan_fail_all(struct engine *e, int err)
     }
 }
 
-bool plan_abandon(struct engine *e, struct call *call, bool *unsure)
+bool plan_abandon(struct engine *e, struct call *call, bool *touched)
 {
     struct plan *p = call->plan;
 
-    p->unsure = p->unsure || (call->place == CALL_SENT && p->stage == STAGE_MAIN);
-    *unsure = p->unsure;
+    plan_note_effect(e, p, false, requests_is_underway(e->core, call));
+    *touched = p->touched;
     give_up(e, p);
     return !list_empty(&p->link);
 }

@@ -20,9 +20,12 @@ enum plan_stage {
     STAGE_STAT,      /* ... it is: its Stat */
     STAGE_READ_BACK, /* idempotent: is it what we wrote? */
     STAGE_OR_SET,
+    STAGE_LOOK,  /* delete in the background: is it still the one that was meant? */
     STAGE_LIST,  /* delete: children of the top of the stack */
     STAGE_BELOW, /* delete: the top of the stack */
 };
+
+enum { PLAN_ID_BYTES = 40 };
 
 struct plan {
     struct list link; /* in engine.delayed while it pauses */
@@ -32,14 +35,19 @@ struct plan {
     int flags; /* PAWL_PARENTS ... */
     struct pawl_retry retry;
     int n_retries;
-    bool unsure; /* an earlier attempt may have been executed */
+    bool unsure;        /* an earlier attempt of the main request may have been executed */
+    bool touched;       /* some request of it has changed something, or may have */
+    bool in_background; /* nobody waits for it */
     int64_t first_ms, due_ms;
     struct request main; /* its bytes lie in `store` */
     char *store;
-    size_t prefix_len;  /* chroot: no parent above it is ours to make */
-    size_t parent_len;  /* STAGE_PARENT: path[0..parent_len) is being made */
-    char id[40];        /* "_c_UUID-" without the last '-' */
-    int64_t session_id; /* in which the last attempt was made */
+    size_t chroot_len;      /* no parent up to there is ours to make */
+    size_t parent_len;      /* STAGE_PARENT: path[0..parent_len) is being made */
+    char id[PLAN_ID_BYTES]; /* "_c_UUID-" without the last '-' */
+    int64_t session_id;     /* in which the last attempt was made */
+    int64_t newest_zxid;    /* that we had heard of when the call was made */
+    bool looked;            /* STAGE_MAIN of a delete: it is for the node of this version */
+    int32_t looked_version;
     char *result_path;
     char **stack;
     size_t depth, room;
@@ -54,9 +62,9 @@ int plan_submit(struct engine *e, struct call *call);
 /* A call has ended. True: it goes on (another request, a pause); false: it is really done. */
 bool plan_step(struct engine *e, struct call *call, int64_t now_ms);
 
-/* Nobody waits for it any more. Whether it pauses, and so is nobody else's either; `*unsure`: it
- * may have been executed. */
-bool plan_abandon(struct engine *e, struct call *call, bool *unsure);
+/* Nobody waits for it any more. Whether it pauses, and so is nobody else's either; `*touched`: it
+ * may have changed something. */
+bool plan_abandon(struct engine *e, struct call *call, bool *touched);
 
 /* ---- all that pause ---- */
 

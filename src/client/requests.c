@@ -361,6 +361,11 @@ static bool is_half_written(const struct core *c, const struct call *call)
     return call->place == CALL_QUEUED && call->end - call->len < c->out_base + c->out_at;
 }
 
+bool requests_is_underway(const struct core *c, const struct call *call)
+{
+    return call->place == CALL_SENT || is_half_written(c, call);
+}
+
 /* Cuts the frame of a queued call out of `out`. */
 static void cut(struct core *c, const struct call *call)
 {
@@ -377,7 +382,7 @@ static void cut(struct core *c, const struct call *call)
 enum pawl_outcome requests_abandon(struct core *c, struct call *call)
 {
     call->abandoned = true;
-    if (call->place == CALL_SENT || is_half_written(c, call)) {
+    if (requests_is_underway(c, call)) {
         if (call->unwatch_local) {
             call->err = PAWL_ERR_OPERATION_TIMEOUT;
             unregister_watch(c, call);
@@ -502,7 +507,7 @@ static void expire_list(struct core *c, struct list *calls, int64_t now_ms, bool
             if (c->next_deadline_ms == 0 || call->deadline_ms < c->next_deadline_ms) {
                 c->next_deadline_ms = call->deadline_ms;
             }
-        } else if (call->place == CALL_SENT || is_half_written(c, call)) {
+        } else if (requests_is_underway(c, call)) {
             if (!expire_sent(c, call)) {
                 c->next_deadline_ms = now_ms + 1;
             }

@@ -22,6 +22,9 @@ enum pawl_outcome requests_abandon(struct core *c, struct call *call);
 struct call *requests_find_unsent(const struct core *c, pawl_reply_fn done, const void *arg);
 void requests_withdraw(struct core *c, struct call *call);
 
+/* Some of its bytes have left: the server may get the rest, or has it. */
+bool requests_is_underway(const struct core *c, const struct call *call);
+
 /* Credentials for every connection from now on. */
 int requests_add_auth(struct core *c, struct bytes scheme, struct bytes auth);
 
