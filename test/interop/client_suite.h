@@ -16,6 +16,8 @@
 
 #include <pawl/client.h>
 
+#include "lib/tcp_proxy.h"
+
 enum face {
     FACE_BLOCKING, /* blocking calls, callbacks on the library's thread */
     FACE_ASYNC,    /* asynchronous calls, callbacks on the library's thread */
@@ -173,23 +175,7 @@ void expect_states(struct pawl_client *c, const struct states *s,
 const char *state_name(enum pawl_state state);
 bool counter_is(void *counter_and_goal); /* int[2], for wait_until() */
 
-/* ---- a relay between client and server, to do things to their link ---- */
-
-struct relay;
-enum relay_mode {
-    RELAY_PASS,
-    RELAY_HOLD,  /* what the server says is kept back until RELAY_PASS */
-    RELAY_REFUSE /* every link is closed as soon as it is made */
-};
-
-struct relay *relay_new(const char *servers); /* to one of them */
-const char *relay_address(const struct relay *r);
-void relay_set(struct relay *r, enum relay_mode mode);
-void relay_cut(struct relay *r);  /* closes the links there are; what was held is lost */
-void relay_down(struct relay *r); /* refuse, and cut */
-void relay_mute(struct relay *r); /* nothing more comes on the links there are; new ones pass */
-int relay_links(struct relay *r);
-int64_t relay_bytes_to_server(struct relay *r);
+int suite_port(void); /* of one of the servers, for a proxy in front of it */
 
 /* ---- whoever runs the servers ---- */
 

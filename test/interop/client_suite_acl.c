@@ -112,7 +112,7 @@ static void unknown_credentials_fail_and_are_forgotten(void)
 
 static void credentials_are_sent_on_every_connection(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct pawl_auth given = alice();
     struct pawl_auth added = {.scheme = "digest", .auth = bytes("bob:too")};
     struct pawl_client_options options;
@@ -121,7 +121,7 @@ static void credentials_are_sent_on_every_connection(void)
     struct pawl_reply *r;
 
     options_for_test(&options);
-    options.servers = relay_address(relay);
+    options.servers = tcp_proxy_address(relay);
     options.auths = &given;
     options.n_auths = 1;
     options.on_state = on_state;
@@ -130,7 +130,7 @@ static void credentials_are_sent_on_every_connection(void)
     EXPECT_OK(DO(add_auth, c, &added));
     EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a"), .acls = ACLS(only_us))));
     for (int i = 0; i < 3; i++) {
-        relay_cut(relay);
+        tcp_proxy_cut(relay);
         EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
         states.n = 0;
         EXPECT_OK(DO(get, c, at("a"), NULL)); /* the first request on the new connection */

@@ -73,20 +73,20 @@ static void callbacks_come_once_and_in_order(void)
 /* The same with the link cut again and again: still once each, still in order. */
 static void a_cut_loses_and_doubles_no_callback(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct pawl_client_options options;
     struct ordered all = {0};
     struct ordered_call *calls = scratch(N_ORDERED * sizeof(*calls));
     struct pawl_client *c;
 
     options_for_test(&options);
-    options.servers = relay_address(relay);
+    options.servers = tcp_proxy_address(relay);
     c = open_main_with(&options);
     for (int i = 0; i < N_ORDERED; i++) {
         calls[i] = (struct ordered_call){&all, i};
         EXPECT_INT(start_ordered(c, &calls[i]), PAWL_OK);
         if (i % 700 == 350) {
-            relay_cut(relay);
+            tcp_proxy_cut(relay);
         }
     }
     EXPECT(wait_until(c, all_ordered, &all, 25000));
@@ -308,12 +308,12 @@ static void every_call_times_out(struct pawl_client *c, enum pawl_outcome outcom
     pawl_multi_free(reads);
 }
 
-static struct pawl_client *open_hasty(struct relay *relay, struct states *states)
+static struct pawl_client *open_hasty(struct tcp_proxy *relay, struct states *states)
 {
     struct pawl_client_options options;
 
     options_for_test(&options);
-    options.servers = relay_address(relay);
+    options.servers = tcp_proxy_address(relay);
     options.session_timeout_ms = 30000; /* the silence must not be taken for a dead link */
     options.timeout_ms = DEADLINE_MS;
     options.on_state = on_state;
@@ -323,13 +323,13 @@ static struct pawl_client *open_hasty(struct relay *relay, struct states *states
 
 static void every_call_ends_when_the_server_is_silent(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct states states = {0};
     struct pawl_client *c = open_hasty(relay, &states);
 
-    relay_set(relay, RELAY_HOLD);
+    tcp_proxy_hold_replies(relay, true);
     every_call_times_out(c, PAWL_OUTCOME_UNKNOWN);
-    relay_set(relay, RELAY_PASS); /* late answers find nobody, and later calls their own */
+    tcp_proxy_up(relay); /* late answers find nobody, and later calls their own */
     EXPECT_OK(DO(sync, c, "/"));
     EXPECT_OK(DO(get, c, at(""), NULL));
     EXPECT_OK(DO(exists, c, at("a"), NULL)); /* it had happened */
@@ -339,14 +339,14 @@ static void every_call_ends_when_the_server_is_silent(void)
 
 static void every_call_ends_when_there_is_no_link(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct states states = {0};
     struct pawl_client *c = open_hasty(relay, &states);
 
-    relay_down(relay);
+    tcp_proxy_down(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, LONG_MS));
     every_call_times_out(c, PAWL_OUTCOME_NOT_SENT);
-    relay_set(relay, RELAY_PASS);
+    tcp_proxy_up(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     EXPECT_REFUSED(DO(exists, c, at("a"), NULL), PAWL_ERR_NO_NODE);
     expect_states(c, &states, "CONNECTED SUSPENDED RECONNECTED");
@@ -355,21 +355,21 @@ static void every_call_ends_when_there_is_no_link(void)
 
 static void a_calls_own_timeout_comes_first(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct pawl_client_options options;
     struct pawl_client *c;
 
     options_for_test(&options);
-    options.servers = relay_address(relay);
+    options.servers = tcp_proxy_address(relay);
     c = open_main_with(&options);
-    relay_set(relay, RELAY_HOLD);
+    tcp_proxy_hold_replies(relay, true);
     EXPECT_TIMEOUT(DO(create, c, PAWL_CREATE(.path = at("a"), .timeout_ms = DEADLINE_MS)),
                    PAWL_OUTCOME_UNKNOWN);
     EXPECT_TIMEOUT(DO(set, c, PAWL_SET(.path = at(""), .timeout_ms = DEADLINE_MS)),
                    PAWL_OUTCOME_UNKNOWN);
     EXPECT_TIMEOUT(DO(delete, c, PAWL_DELETE(.path = at("a"), .timeout_ms = DEADLINE_MS)),
                    PAWL_OUTCOME_UNKNOWN);
-    relay_set(relay, RELAY_PASS);
+    tcp_proxy_up(relay);
     EXPECT_REFUSED(DO(exists, c, at("a"), NULL), PAWL_ERR_NO_NODE);
     EXPECT_INT(DO(exists, c, at(""), NULL)->stat.version, 1);
     pawl_client_close(c);
@@ -377,20 +377,20 @@ static void a_calls_own_timeout_comes_first(void)
 
 static void waiting_for_a_connection_ends_too(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct pawl_client_options options;
     struct pawl_client *c;
     int64_t began = now_ms();
 
-    relay_down(relay);
+    tcp_proxy_down(relay);
     options_for_test(&options);
-    options.servers = relay_address(relay);
+    options.servers = tcp_proxy_address(relay);
     EXPECT_INT(pawl_client_open(&options, &c), PAWL_OK);
     EXPECT(now_ms() - began < LONG_MS);
     EXPECT_INT(pawl_client_wait_connected(c, 200), PAWL_ERR_OPERATION_TIMEOUT);
     EXPECT_INT(pawl_client_state(c), PAWL_STATE_CONNECTING);
     EXPECT_INT(pawl_client_session_id(c), 0);
-    relay_set(relay, RELAY_PASS);
+    tcp_proxy_up(relay);
     EXPECT_INT(pawl_client_wait_connected(c, 10000), PAWL_OK);
     pawl_client_close(c);
 }

@@ -21,17 +21,17 @@ static void closing_done(const struct pawl_reply *reply, void *arg)
 
 static void close_ends_every_open_call(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct pawl_client_options options;
     struct closed_calls calls = {0};
     struct pawl_client *c;
     int64_t began;
 
     options_for_test(&options);
-    options.servers = relay_address(relay);
+    options.servers = tcp_proxy_address(relay);
     options.close_timeout_ms = 300;
     c = open_main_with(&options);
-    relay_set(relay, RELAY_HOLD);
+    tcp_proxy_hold_replies(relay, true);
     for (int i = 0; i < 100; i++) {
         EXPECT_INT(pawl_get_async(c, at(""), NULL, closing_done, &calls), PAWL_OK);
     }
@@ -183,17 +183,17 @@ static bool is_closed(void *arg)
 
 static void closing_inside_a_listener_is_allowed(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct pawl_client_options options;
     struct closer k = {0};
 
     options_for_test(&options);
-    options.servers = relay_address(relay);
+    options.servers = tcp_proxy_address(relay);
     options.close_timeout_ms = 300;
     options.on_state = close_on_lost;
     options.on_state_arg = &k;
     (void)open_main_with(&options);
-    relay_down(relay);
+    tcp_proxy_down(relay);
     EXPECT(wait_until(NULL, is_closed, &k, 10000));
 }
 
@@ -395,7 +395,7 @@ static void another_process_takes_a_session_over(void)
 
 static void detach_ends_open_calls(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct pawl_client_options options;
     struct closed_calls calls = {0};
     struct pawl_client *c;
@@ -403,10 +403,10 @@ static void detach_ends_open_calls(void)
     size_t len;
 
     options_for_test(&options);
-    options.servers = relay_address(relay);
+    options.servers = tcp_proxy_address(relay);
     options.close_timeout_ms = 500;
     c = open_main_with(&options);
-    relay_set(relay, RELAY_HOLD);
+    tcp_proxy_hold_replies(relay, true);
     EXPECT_INT(pawl_get_async(c, at(""), NULL, closing_done, &calls), PAWL_OK);
     EXPECT_INT(pawl_client_detach(c, (struct pawl_bytes){0}, &blob, &len), PAWL_OK);
     EXPECT_INT(calls.n, 1);

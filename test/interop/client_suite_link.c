@@ -8,16 +8,16 @@
 
 #include "client_suite.h"
 
-static struct pawl_client *open_through(struct relay *relay, struct states *states,
+static struct pawl_client *open_through(struct tcp_proxy *relay, struct states *states,
                                         struct pawl_client_options *options)
 {
-    options->servers = relay_address(relay);
+    options->servers = tcp_proxy_address(relay);
     options->on_state = on_state;
     options->on_state_arg = states;
     return open_main_with(options);
 }
 
-static struct pawl_client *open_simply(struct relay *relay, struct states *states)
+static struct pawl_client *open_simply(struct tcp_proxy *relay, struct states *states)
 {
     struct pawl_client_options options;
 
@@ -25,7 +25,7 @@ static struct pawl_client *open_simply(struct relay *relay, struct states *state
     return open_through(relay, states, &options);
 }
 
-static struct pawl_client *open_retrying(struct relay *relay, struct states *states)
+static struct pawl_client *open_retrying(struct tcp_proxy *relay, struct states *states)
 {
     struct pawl_client_options options;
 
@@ -38,7 +38,7 @@ static struct pawl_client *open_retrying(struct relay *relay, struct states *sta
 
 static void states_follow_curator(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct states states = {0};
     struct pawl_client *c = open_simply(relay, &states);
     int64_t session = pawl_client_session_id(c);
@@ -46,13 +46,13 @@ static void states_follow_curator(void)
     EXPECT(states_reach(c, &states, PAWL_STATE_CONNECTED, LONG_MS));
     EXPECT_INT(pawl_client_state(c), PAWL_STATE_CONNECTED);
     EXPECT(pawl_client_certain_ms(c) > 5000 && pawl_client_certain_ms(c) <= 10000);
-    relay_down(relay);
+    tcp_proxy_down(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, LONG_MS));
     EXPECT_INT(pawl_client_state(c), PAWL_STATE_SUSPENDED);
-    relay_set(relay, RELAY_PASS);
+    tcp_proxy_up(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     EXPECT_INT(pawl_client_session_id(c), session);
-    relay_cut(relay);
+    tcp_proxy_cut(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, LONG_MS) || states.n == 5);
     EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     EXPECT_OK(DO(sync, c, "/"));
@@ -62,7 +62,7 @@ static void states_follow_curator(void)
 
 static void silence_suspends_after_two_thirds(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct pawl_client_options options;
     struct states states = {0};
     struct pawl_client *c;
@@ -74,18 +74,18 @@ static void silence_suspends_after_two_thirds(void)
     EXPECT(states_reach(c, &states, PAWL_STATE_CONNECTED, LONG_MS));
     EXPECT_OK(DO(sync, c, "/"));
     began = now_ms();
-    relay_set(relay, RELAY_HOLD);
+    tcp_proxy_hold_replies(relay, true);
     EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, LONG_MS));
     took = now_ms() - began;
     EXPECT(took > 900);
-    relay_set(relay, RELAY_PASS);
+    tcp_proxy_up(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     pawl_client_close(c);
 }
 
 static void lost_is_decided_by_our_own_clock(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct pawl_client_options options;
     struct states states = {0};
     struct events *e = scratch(sizeof(*e));
@@ -100,7 +100,7 @@ static void lost_is_decided_by_our_own_clock(void)
     session = pawl_client_session_id(c);
     EXPECT_OK(DO(watch, c, at(""), PAWL_WATCH_PERSISTENT, &watch));
     began = now_ms();
-    relay_down(relay);
+    tcp_proxy_down(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_LOST, LONG_MS));
     took = now_ms() - began;
     EXPECT(took >= 600);
@@ -108,7 +108,7 @@ static void lost_is_decided_by_our_own_clock(void)
     expect_events(c, e, 1); /* the watch has ended with its session */
     expect_event(e, 0, PAWL_EVENT_SESSION, at(""));
     EXPECT_INT(e->items[0].state, PAWL_STATE_LOST);
-    relay_set(relay, RELAY_PASS);
+    tcp_proxy_up(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     EXPECT(pawl_client_session_id(c) != session && pawl_client_session_id(c) != 0);
     EXPECT_OK(DO(set, c, PAWL_SET(.path = at(""))));
@@ -119,7 +119,7 @@ static void lost_is_decided_by_our_own_clock(void)
 
 static void one_session_stays_lost(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct pawl_client_options options;
     struct states states = {0};
     struct pawl_client *c;
@@ -129,15 +129,15 @@ static void one_session_stays_lost(void)
     options.flags = PAWL_CLIENT_ONE_SESSION;
     c = open_through(relay, &states, &options);
     EXPECT(states_reach(c, &states, PAWL_STATE_CONNECTED, LONG_MS));
-    relay_down(relay);
+    tcp_proxy_down(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_LOST, LONG_MS));
-    relay_set(relay, RELAY_PASS);
+    tcp_proxy_up(relay);
     for (int i = 0; i < 3; i++) {
         EXPECT_INT(DO(get, c, at(""), NULL)->err, PAWL_ERR_SESSION_EXPIRED);
         EXPECT_INT(DO(set, c, PAWL_SET(.path = at("")))->err, PAWL_ERR_SESSION_EXPIRED);
     }
     expect_states(c, &states, "CONNECTED SUSPENDED LOST");
-    EXPECT_INT(relay_links(relay), 0);
+    EXPECT_INT(tcp_proxy_open_links(relay), 0);
     pawl_client_close(c);
 }
 
@@ -186,7 +186,7 @@ static void a_stopped_process_learns_that_its_session_is_gone(void)
 /* Servers of Apache that are just starting take connections and forget them. */
 static void a_handshake_without_answer_leaves_time_for_another(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct pawl_client_options options;
     struct states states = {0};
     struct pawl_client *c;
@@ -196,14 +196,16 @@ static void a_handshake_without_answer_leaves_time_for_another(void)
     options.session_timeout_ms = 4000;
     c = open_through(relay, &states, &options);
     session = pawl_client_session_id(c);
-    relay_down(relay);
+    tcp_proxy_down(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, LONG_MS));
-    relay_set(relay, RELAY_HOLD);
-    for (int i = 0; relay_links(relay) == 0 && i < 300; i++) {
+    tcp_proxy_hold_replies(relay, true);
+    tcp_proxy_accept(relay, true);
+    for (int i = 0; tcp_proxy_open_links(relay) == 0 && i < LONG_MS / 10; i++) {
         wait_until(c, counter_is, (int[]){0, 1}, 10);
     }
-    EXPECT_INT(relay_links(relay), 1);
-    relay_mute(relay);
+    EXPECT_INT(tcp_proxy_open_links(relay), 1);
+    tcp_proxy_mute(relay);
+    tcp_proxy_up(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     EXPECT_INT(pawl_client_session_id(c), session);
     expect_states(c, &states, "CONNECTED SUSPENDED RECONNECTED");
@@ -228,7 +230,7 @@ static void *call_and_call(void *arg)
 /* Whoever reads from the link when it breaks, the next one is made without delay. */
 static void a_cut_under_blocking_calls_is_repaired_at_once(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct states states = {0};
     struct busy busy = {.c = open_simply(relay, &states)};
     pthread_t threads[2];
@@ -244,7 +246,7 @@ static void a_cut_under_blocking_calls_is_repaired_at_once(void)
         states.n = 0;
         pthread_mutex_unlock(&happened_lock);
         began = now_ms();
-        relay_cut(relay);
+        tcp_proxy_cut(relay);
         EXPECT(states_reach(busy.c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
         EXPECT(now_ms() - began < LONG_MS);
     }
@@ -257,18 +259,18 @@ static void a_cut_under_blocking_calls_is_repaired_at_once(void)
 
 static void listeners_come_and_go(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct states first = {0}, second = {0};
     struct pawl_client *c = open_simply(relay, &first);
 
     EXPECT(states_reach(c, &first, PAWL_STATE_CONNECTED, LONG_MS));
     EXPECT_INT(pawl_client_add_listener(c, on_state, &second), PAWL_OK);
-    relay_cut(relay);
+    tcp_proxy_cut(relay);
     EXPECT(states_reach(c, &second, PAWL_STATE_RECONNECTED, LONG_MS));
     expect_states(c, &second, "SUSPENDED RECONNECTED");
     pawl_client_remove_listener(c, on_state, &second);
     first.n = 0;
-    relay_cut(relay);
+    tcp_proxy_cut(relay);
     EXPECT(states_reach(c, &first, PAWL_STATE_RECONNECTED, LONG_MS));
     expect_states(c, &second, "SUSPENDED RECONNECTED");
     pawl_client_close(c);
@@ -299,7 +301,7 @@ static void an_idle_session_lives_on(void)
 /* ---- outcomes ---- */
 
 /* Sends a create whose answer is held, and cuts the link when the node exists. */
-static struct pawl_reply *create_and_cut(struct pawl_client *c, struct relay *relay,
+static struct pawl_reply *create_and_cut(struct pawl_client *c, struct tcp_proxy *relay,
                                          const struct pawl_create *req)
 {
     struct pawl_client *other = open_other();
@@ -308,21 +310,21 @@ static struct pawl_reply *create_and_cut(struct pawl_client *c, struct relay *re
     struct answer a = {0};
 
     EXPECT_OK(DO(children, other, at(""), &watch));
-    relay_set(relay, RELAY_HOLD);
+    tcp_proxy_hold_replies(relay, true);
     EXPECT_INT(pawl_create_async(c, req, answer_done, &a), PAWL_OK);
     for (int i = 0; e->n == 0 && i < 500; i++) { /* c may need driving to send at all */
         wait_until(c, counter_is, (int[]){0, 1}, 10);
     }
     EXPECT_INT(e->n, 1);
-    relay_cut(relay);
-    relay_set(relay, RELAY_PASS);
+    tcp_proxy_cut(relay);
+    tcp_proxy_up(relay);
     pawl_client_close(other);
     return answer_wait(c, &a);
 }
 
 static void a_write_in_flight_is_unknown(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct states states = {0};
     struct pawl_client *c = open_simply(relay, &states);
     struct pawl_reply *r = create_and_cut(c, relay, PAWL_CREATE(.path = at("a")));
@@ -335,7 +337,7 @@ static void a_write_in_flight_is_unknown(void)
 /* A policy does not make a plain write repeatable. */
 static void an_unknown_write_is_not_repeated(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct states states = {0};
     struct pawl_client *c = open_retrying(relay, &states);
     struct pawl_reply *r;
@@ -348,17 +350,17 @@ static void an_unknown_write_is_not_repeated(void)
 
 static void a_write_without_a_link_waits_for_it(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct states states = {0};
     struct pawl_client *c = open_simply(relay, &states);
     struct answer a = {0};
 
-    relay_down(relay);
+    tcp_proxy_down(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, LONG_MS));
     EXPECT_INT(pawl_create_async(c, PAWL_CREATE(.path = at("a")), answer_done, &a), PAWL_OK);
     EXPECT(!wait_until(c, counter_is, (int[]){0, 1}, 100));
     EXPECT_INT(a.n_calls, 0);
-    relay_set(relay, RELAY_PASS);
+    tcp_proxy_up(relay);
     EXPECT_OK(answer_wait(c, &a));
     pawl_client_close(c);
 }
@@ -367,7 +369,7 @@ static void a_write_without_a_link_waits_for_it(void)
 
 static void protected_creates_find_their_node_again(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct states states = {0};
     struct pawl_client *c = open_retrying(relay, &states);
     struct pawl_reply *r, *list;
@@ -385,7 +387,7 @@ static void protected_creates_find_their_node_again(void)
 
 static void idempotent_creates_are_repeated(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct states states = {0};
     struct pawl_client *c = open_retrying(relay, &states);
     struct pawl_reply *r;
@@ -399,20 +401,20 @@ static void idempotent_creates_are_repeated(void)
 }
 
 /* Sends something, waits until the server has it, loses the answer. */
-static void cut_after(struct pawl_client *c, struct relay *relay, int64_t bytes_before)
+static void cut_after(struct pawl_client *c, struct tcp_proxy *relay, int64_t bytes_before)
 {
-    for (int i = 0; relay_bytes_to_server(relay) == bytes_before && i < 500; i++) {
+    for (int i = 0; tcp_proxy_bytes_to_server(relay) == bytes_before && i < 500; i++) {
         wait_until(c, counter_is, (int[]){0, 1}, 10);
     }
-    EXPECT(relay_bytes_to_server(relay) > bytes_before);
+    EXPECT(tcp_proxy_bytes_to_server(relay) > bytes_before);
     wait_until(c, counter_is, (int[]){0, 1}, 100);
-    relay_cut(relay);
-    relay_set(relay, RELAY_PASS);
+    tcp_proxy_cut(relay);
+    tcp_proxy_up(relay);
 }
 
 static void reads_are_repeated_by_policy_only(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct states states = {0};
     struct pawl_client *c = open_retrying(relay, &states), *plain;
     struct pawl_retry none = {.kind = PAWL_RETRY_NONE};
@@ -421,8 +423,8 @@ static void reads_are_repeated_by_policy_only(void)
     int64_t sent;
 
     EXPECT_INT(pawl_client_view(c, &options, &plain), PAWL_OK);
-    relay_set(relay, RELAY_HOLD);
-    sent = relay_bytes_to_server(relay);
+    tcp_proxy_hold_replies(relay, true);
+    sent = tcp_proxy_bytes_to_server(relay);
     EXPECT_INT(pawl_get_async(c, at(""), NULL, answer_done, &a), PAWL_OK);
     EXPECT_INT(pawl_get_async(plain, at(""), NULL, answer_done, &b), PAWL_OK);
     cut_after(c, relay, sent);
@@ -434,7 +436,7 @@ static void reads_are_repeated_by_policy_only(void)
 
 static void idempotent_sets_and_deletes_are_repeated(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct states states = {0};
     struct pawl_client *c = open_retrying(relay, &states);
     struct answer set = {0}, gone = {0};
@@ -442,8 +444,8 @@ static void idempotent_sets_and_deletes_are_repeated(void)
 
     EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a"))));
     EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("b"))));
-    relay_set(relay, RELAY_HOLD);
-    sent = relay_bytes_to_server(relay);
+    tcp_proxy_hold_replies(relay, true);
+    sent = tcp_proxy_bytes_to_server(relay);
     EXPECT_INT(pawl_set_async(c,
                               PAWL_SET(.path = at("a"), .data = bytes("x"), .if_version = 1,
                                        .version = 0, .flags = PAWL_IDEMPOTENT),
@@ -462,7 +464,7 @@ static void idempotent_sets_and_deletes_are_repeated(void)
 
 static void a_guaranteed_delete_goes_on_in_the_background(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct states states = {0};
     struct pawl_client *c = open_simply(relay, &states), *other = open_other();
     struct events *e = scratch(sizeof(*e));
@@ -471,11 +473,11 @@ static void a_guaranteed_delete_goes_on_in_the_background(void)
 
     EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a"))));
     EXPECT_OK(DO(exists, other, at("a"), &watch));
-    relay_down(relay);
+    tcp_proxy_down(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, LONG_MS));
     r = DO(delete, c, PAWL_DELETE(.path = at("a"), .flags = PAWL_GUARANTEED, .timeout_ms = 100));
     EXPECT_INT(r->err, PAWL_ERR_OPERATION_TIMEOUT);
-    relay_set(relay, RELAY_PASS);
+    tcp_proxy_up(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     expect_events(c, e, 1);
     expect_event(e, 0, PAWL_EVENT_DELETED, at("a"));
@@ -513,7 +515,7 @@ static void pauses_follow_their_policy(void)
 
 static void retrying_ends_with_the_calls_timeout(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct pawl_client_options options;
     struct states states = {0};
     struct pawl_client *c;
@@ -523,7 +525,7 @@ static void retrying_ends_with_the_calls_timeout(void)
     options.retry = (struct pawl_retry){.kind = PAWL_RETRY_FOREVER, .pause_ms = 10};
     options.timeout_ms = 300;
     c = open_through(relay, &states, &options);
-    relay_down(relay);
+    tcp_proxy_down(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, LONG_MS));
     began = now_ms();
     EXPECT_INT(DO(get, c, at(""), NULL)->err, PAWL_ERR_OPERATION_TIMEOUT);
@@ -552,14 +554,14 @@ static void one_bad_name_is_harmless(void)
 
 static void the_servers_address_is_told(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct states states = {0};
     struct pawl_client *c = open_simply(relay, &states);
     char address[64];
 
     pawl_client_server(c, address, sizeof(address));
-    EXPECT_STR(address, relay_address(relay));
-    relay_down(relay);
+    EXPECT_STR(address, tcp_proxy_address(relay));
+    tcp_proxy_down(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, LONG_MS));
     pawl_client_server(c, address, sizeof(address));
     EXPECT_STR(address, "");
@@ -568,28 +570,28 @@ static void the_servers_address_is_told(void)
 
 static void the_next_server_keeps_the_session(void)
 {
-    struct relay *a = relay_new(suite.servers), *b = relay_new(suite.servers);
+    struct tcp_proxy *a = tcp_proxy_new(suite_port()), *b = tcp_proxy_new(suite_port());
     struct pawl_client_options options;
     struct states states = {0};
     struct pawl_client *c;
     int64_t session;
 
     options_for_test(&options);
-    options.servers = text("%s,%s", relay_address(a), relay_address(b));
+    options.servers = text("%s,%s", tcp_proxy_address(a), tcp_proxy_address(b));
     options.on_state = on_state;
     options.on_state_arg = &states;
     c = open_main_with(&options);
     session = pawl_client_session_id(c);
     for (int i = 0; i < 4; i++) {
-        struct relay *here = relay_links(a) > 0 ? a : b;
+        struct tcp_proxy *here = tcp_proxy_open_links(a) > 0 ? a : b;
 
         EXPECT(states_reach(c, &states, i == 0 ? PAWL_STATE_CONNECTED : PAWL_STATE_RECONNECTED,
                             LONG_MS));
         states.n = 0;
-        relay_down(here);
+        tcp_proxy_down(here);
         EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
-        EXPECT_INT(relay_links(here == a ? b : a), 1);
-        relay_set(here, RELAY_PASS);
+        EXPECT_INT(tcp_proxy_open_links(here == a ? b : a), 1);
+        tcp_proxy_up(here);
     }
     EXPECT_INT(pawl_client_session_id(c), session);
     pawl_client_close(c);
@@ -597,7 +599,7 @@ static void the_next_server_keeps_the_session(void)
 
 static void another_list_moves_us(void)
 {
-    struct relay *a = relay_new(suite.servers), *b = relay_new(suite.servers);
+    struct tcp_proxy *a = tcp_proxy_new(suite_port()), *b = tcp_proxy_new(suite_port());
     struct states states = {0};
     struct pawl_client *c = open_simply(a, &states);
     int64_t session = pawl_client_session_id(c);
@@ -605,14 +607,15 @@ static void another_list_moves_us(void)
 
     EXPECT_INT(pawl_client_set_servers(c, "a:1/with-chroot"), PAWL_ERR_BAD_ARGUMENTS);
     EXPECT_INT(pawl_client_set_servers(c, ""), PAWL_ERR_BAD_ARGUMENTS);
-    EXPECT_INT(pawl_client_set_servers(c, relay_address(b)), PAWL_OK);
+    EXPECT_INT(pawl_client_set_servers(c, tcp_proxy_address(b)), PAWL_OK);
     EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     pawl_client_server(c, address, sizeof(address));
-    EXPECT_STR(address, relay_address(b));
+    EXPECT_STR(address, tcp_proxy_address(b));
     EXPECT_INT(pawl_client_session_id(c), session);
     EXPECT_OK(DO(get, c, at(""), NULL));
-    EXPECT_INT(pawl_client_set_servers(c, text("%s,%s", relay_address(a), relay_address(b))),
-               PAWL_OK);
+    EXPECT_INT(
+        pawl_client_set_servers(c, text("%s,%s", tcp_proxy_address(a), tcp_proxy_address(b))),
+        PAWL_OK);
     EXPECT_OK(DO(get, c, at(""), NULL));
     EXPECT_INT(pawl_client_session_id(c), session);
     pawl_client_close(c);
@@ -622,26 +625,27 @@ static void another_list_moves_us(void)
 static void a_second_server_gets_its_share(void)
 {
     enum { N = 40 };
-    struct relay *a = relay_new(suite.servers), *b = relay_new(suite.servers);
+    struct tcp_proxy *a = tcp_proxy_new(suite_port()), *b = tcp_proxy_new(suite_port());
     struct pawl_client_options options;
     struct pawl_client *c[N];
     int moved;
 
     options_for_test(&options);
-    options.servers = relay_address(a);
+    options.servers = tcp_proxy_address(a);
     for (int i = 0; i < N; i++) {
         options.seed = (uint64_t)i + 1;
         c[i] = open_with(&options);
     }
     for (int i = 0; i < N; i++) {
-        EXPECT_INT(pawl_client_set_servers(c[i], text("%s,%s", relay_address(a), relay_address(b))),
+        EXPECT_INT(pawl_client_set_servers(
+                       c[i], text("%s,%s", tcp_proxy_address(a), tcp_proxy_address(b))),
                    PAWL_OK);
     }
     for (int i = 0; i < N; i++) {
         EXPECT_OK(taken(pawl_exists(c[i], "/", NULL, reply_slot())));
     }
-    moved = relay_links(b);
-    EXPECT_INT(relay_links(a) + moved, N);
+    moved = tcp_proxy_open_links(b);
+    EXPECT_INT(tcp_proxy_open_links(a) + moved, N);
     EXPECT(moved >= N / 4 && moved <= N * 3 / 4);
     for (int i = 0; i < N; i++) {
         pawl_client_close(c[i]);

@@ -567,3 +567,11 @@ const char *control(const char *order)
     }
     return line;
 }
+
+int suite_port(void)
+{
+    const char *colon = strchr(suite.servers, ':');
+
+    EXPECT(colon != NULL);
+    return atoi(colon + 1);
+}

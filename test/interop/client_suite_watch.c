@@ -225,12 +225,12 @@ static void a_persistent_watch_is_removed(void)
     pawl_client_close(c);
 }
 
-static void open_through(struct relay *relay, struct states *states, struct pawl_client **c)
+static void open_through(struct tcp_proxy *relay, struct states *states, struct pawl_client **c)
 {
     struct pawl_client_options options;
 
     options_for_test(&options);
-    options.servers = relay_address(relay);
+    options.servers = tcp_proxy_address(relay);
     options.on_state = on_state;
     options.on_state_arg = states;
     *c = open_main_with(&options);
@@ -238,7 +238,7 @@ static void open_through(struct relay *relay, struct states *states, struct pawl
 
 static void a_watch_is_forgotten_locally_without_a_link(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct states states = {0};
     struct events *e = new_events();
     struct pawl_watch watch = watch_into(e);
@@ -246,12 +246,12 @@ static void a_watch_is_forgotten_locally_without_a_link(void)
 
     open_through(relay, &states, &c);
     EXPECT_OK(DO(get, c, at(""), &watch));
-    relay_down(relay);
+    tcp_proxy_down(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, LONG_MS));
     EXPECT_INT(
         pawl_unwatch_async(c, at(""), PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL, &watch, NULL, NULL),
         PAWL_OK);
-    relay_set(relay, RELAY_PASS);
+    tcp_proxy_up(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     expect_events(c, e, 1);
     expect_event(e, 0, PAWL_EVENT_WATCH_REMOVED, at(""));
@@ -263,7 +263,7 @@ static void a_watch_is_forgotten_locally_without_a_link(void)
 /* Each kind at a path of its own: servers before 3.9 keep one kind per path and connection. */
 static void watches_are_set_again_after_reconnect(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct pawl_client *c, *other = open_other();
     struct states states = {0};
     struct events *e[5];
@@ -281,7 +281,7 @@ static void watches_are_set_again_after_reconnect(void)
     EXPECT_REFUSED(DO(exists, c, at("a"), &w[2]), PAWL_ERR_NO_NODE);
     EXPECT_OK(DO(watch, c, at("p"), PAWL_WATCH_PERSISTENT, &w[3]));
     EXPECT_OK(DO(watch, c, at("r"), PAWL_WATCH_RECURSIVE, &w[4]));
-    relay_cut(relay);
+    tcp_proxy_cut(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     EXPECT_OK(DO(sync, c, "/"));
     EXPECT_OK(DO(set, other, PAWL_SET(.path = at(""))));
@@ -308,7 +308,7 @@ static void watches_are_set_again_after_reconnect(void)
 
 static void changes_during_a_cut_are_told_once_after_it(void)
 {
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct pawl_client *c, *other = open_other();
     struct states states = {0};
     struct events *data = new_events(), *list = new_events(), *made = new_events();
@@ -319,13 +319,13 @@ static void changes_during_a_cut_are_told_once_after_it(void)
     EXPECT_OK(DO(get, c, at(""), &on_data));
     EXPECT_OK(DO(children, c, at(""), &on_list));
     EXPECT_REFUSED(DO(exists, c, at("a"), &on_made), PAWL_ERR_NO_NODE);
-    relay_down(relay);
+    tcp_proxy_down(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, LONG_MS));
     EXPECT_OK(DO(set, other, PAWL_SET(.path = at(""))));
     EXPECT_OK(DO(set, other, PAWL_SET(.path = at(""))));
     EXPECT_OK(DO(create, other, PAWL_CREATE(.path = at("a"))));
     EXPECT_INT(data->n + list->n + made->n, 0);
-    relay_set(relay, RELAY_PASS);
+    tcp_proxy_up(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     expect_events(c, data, 1);
     expect_event(data, 0, PAWL_EVENT_DATA_CHANGED, at(""));
@@ -340,7 +340,7 @@ static void changes_during_a_cut_are_told_once_after_it(void)
 static void many_watches_are_set_again_in_chunks(void)
 {
     enum { N = 8000 };
-    struct relay *relay = relay_new(suite.servers);
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct pawl_client *c, *other = open_other();
     struct states states = {0};
     struct events *e = new_events();
@@ -355,7 +355,7 @@ static void many_watches_are_set_again_in_chunks(void)
                    PAWL_OK);
     }
     EXPECT_REFUSED(answer_wait(c, &a[N - 1]), PAWL_ERR_NO_NODE);
-    relay_cut(relay);
+    tcp_proxy_cut(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     EXPECT_OK(DO(sync, c, "/"));
     EXPECT_OK(DO(create, other, PAWL_CREATE(.path = at(text("%s%d", long_name, 0)))));
