@@ -10,12 +10,16 @@
 #include "os/socket.h"
 #include "store/recovery.h"
 
+enum { REFRESH_MS = 1000 };
+
+/* ---- what changes: measured on whatever thread ---- */
+
 struct sizing {
     struct disk *disk;
     int64_t bytes;
 };
 
-static void add_file(const char *name, void *arg)
+static void facts_add_file(const char *name, void *arg)
 {
     struct sizing *sizing = arg;
     struct disk_file *file;
@@ -32,62 +36,121 @@ static void add_file(const char *name, void *arg)
     disk_close(file);
 }
 
-static int64_t folder_bytes(struct disk *disk)
+static int64_t facts_folder_bytes(struct disk *disk)
 {
     struct sizing sizing = {.disk = disk};
 
     if (disk != NULL) {
-        disk_list(disk, STORE_FOLDER, add_file, &sizing);
+        disk_list(disk, STORE_FOLDER, facts_add_file, &sizing);
     }
     return sizing.bytes;
 }
 
-static int64_t megabytes(int name)
+static int64_t facts_megabytes(int name)
 {
     return (int64_t)sysconf(name) * (int64_t)sysconf(_SC_PAGESIZE) >> 20;
 }
 
-static const char *environment(const char *name, const char *otherwise)
+static void facts_measure(void *host)
+{
+    struct host *h = host;
+    struct facts_measured m = {.memory_free_mb = facts_megabytes(_SC_AVPHYS_PAGES)};
+
+    m.data_bytes = facts_folder_bytes(h->data_disk);
+    m.log_bytes = h->log_disk == h->data_disk ? m.data_bytes : facts_folder_bytes(h->log_disk);
+    count_open_files(&m.n_open_files, &m.max_open_files);
+    pthread_mutex_lock(&h->facts.lock);
+    h->facts.measured = m;
+    h->facts.n_measured++;
+    pthread_mutex_unlock(&h->facts.lock);
+}
+
+/* ---- the loop ---- */
+
+void facts_look(struct host *h)
+{
+    struct facts *f = &h->facts;
+    struct facts_measured m;
+    bool is_news;
+
+    pthread_mutex_lock(&f->lock);
+    m = f->measured;
+    is_news = f->n_measured != f->n_seen;
+    f->n_seen = f->n_measured;
+    pthread_mutex_unlock(&f->lock);
+    if (!is_news) {
+        return;
+    }
+    f->asked = false;
+    f->known.data_dir_bytes = m.data_bytes;
+    f->known.log_dir_bytes = m.log_bytes;
+    f->known.n_open_files = m.n_open_files;
+    f->known.max_open_files = m.max_open_files;
+    f->known.memory_free_mb = m.memory_free_mb;
+    host_step(h, &(struct member_input){.kind = MEMBER_FACTS, .facts = &f->known});
+}
+
+static void facts_on_timer(uv_timer_t *timer)
+{
+    struct host *h = timer->data;
+
+    if (h->in_memory) {
+        facts_measure(h);
+        facts_look(h);
+    } else if (!h->facts.asked) {
+        h->facts.asked = true;
+        snapshot_thread_call(h->snapshots, facts_measure, h);
+    }
+}
+
+/* ---- what stays as it is ---- */
+
+static const char *facts_environment(const char *name, const char *otherwise)
 {
     const char *value = getenv(name);
 
     return value == NULL ? otherwise : value;
 }
 
-static void collect_system(struct facts_memory *memory, struct server_facts *out)
+static void facts_fill_system(struct facts *f)
 {
-    uname(&memory->system);
-    out->host_name = memory->system.nodename;
-    out->os_name = memory->system.sysname;
-    out->os_arch = memory->system.machine;
-    out->os_version = memory->system.release;
-    out->user_name = environment("USER", environment("LOGNAME", ""));
-    out->user_home = environment("HOME", "");
-    out->user_dir = getcwd(memory->work_dir, sizeof(memory->work_dir));
-    out->user_dir = out->user_dir == NULL ? "" : out->user_dir;
-    out->memory_free_mb = megabytes(_SC_AVPHYS_PAGES);
-    out->memory_total_mb = megabytes(_SC_PHYS_PAGES);
-    out->memory_max_mb = out->memory_total_mb;
-    count_open_files(&out->n_open_files, &out->max_open_files);
+    struct server_facts *k = &f->known;
+
+    uname(&f->system);
+    k->host_name = f->system.nodename;
+    k->os_name = f->system.sysname;
+    k->os_arch = f->system.machine;
+    k->os_version = f->system.release;
+    k->user_name = facts_environment("USER", facts_environment("LOGNAME", ""));
+    k->user_home = facts_environment("HOME", "");
+    k->user_dir = getcwd(f->work_dir, sizeof(f->work_dir));
+    k->user_dir = k->user_dir == NULL ? "" : k->user_dir;
+    k->memory_total_mb = facts_megabytes(_SC_PHYS_PAGES);
+    k->memory_max_mb = k->memory_total_mb;
 }
 
-void facts_collect(void *arg, struct server_facts *out)
+static void facts_fill_host(struct host *h)
 {
-    struct host *h = arg;
-    struct facts_memory *memory = &h->facts;
+    struct facts *f = &h->facts;
     const struct config *c = h->config;
 
-    out->client_port = h->port;
-    out->secure_client_port = -1;
-    out->listen_backlog = c->net.backlog;
-    snprintf(memory->data_dir, sizeof(memory->data_dir), "%s/%s",
-             h->in_memory ? "" : c->store.data_dir, STORE_FOLDER);
-    snprintf(memory->log_dir, sizeof(memory->log_dir), "%s/%s",
-             h->in_memory ? "" : c->store.log_dir, STORE_FOLDER);
-    out->data_dir = memory->data_dir;
-    out->log_dir = memory->log_dir;
-    out->data_dir_bytes = folder_bytes(h->data_disk);
-    out->log_dir_bytes =
-        h->log_disk == h->data_disk ? out->data_dir_bytes : folder_bytes(h->log_disk);
-    collect_system(memory, out);
+    f->known.client_port = h->port;
+    f->known.secure_client_port = -1;
+    f->known.listen_backlog = c->net.backlog;
+    snprintf(f->data_dir, sizeof(f->data_dir), "%s/%s", h->in_memory ? "" : c->store.data_dir,
+             STORE_FOLDER);
+    snprintf(f->log_dir, sizeof(f->log_dir), "%s/%s", h->in_memory ? "" : c->store.log_dir,
+             STORE_FOLDER);
+    f->known.data_dir = f->data_dir;
+    f->known.log_dir = f->log_dir;
+}
+
+void facts_start(struct host *h)
+{
+    pthread_mutex_init(&h->facts.lock, NULL);
+    facts_fill_system(&h->facts);
+    facts_fill_host(h);
+    facts_measure(h);
+    facts_look(h);
+    uv_timer_start(&h->refresh, facts_on_timer, REFRESH_MS, REFRESH_MS);
 }

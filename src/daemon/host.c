@@ -11,7 +11,6 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "daemon/config.h"
-#include "daemon/facts.h"
 #include "daemon/host_internal.h"
 #include "daemon/options.h"
 #include "os/clock.h"
@@ -274,6 +273,7 @@ static void on_wake(uv_async_t *async)
     if (!h->in_memory) {
         look_at_log(h);
         look_at_snapshots(h);
+        facts_look(h);
     }
     if (atomic_load(&h->stop_wanted)) {
         h->stopping = true;
@@ -368,8 +368,6 @@ static void start_member(struct host *h, struct tree *tree, int64_t zxid)
 
     options_for_member(h->config, &options);
     entropy_fill(&options.seed, sizeof(options.seed));
-    options.facts = facts_collect;
-    options.facts_arg = h;
     options.n_replayed = (int64_t)h->loaded.n_replayed;
     if (h->in_memory) {
         options.snap_count = 0;
@@ -422,6 +420,7 @@ static void init_loop(struct host *h)
     uv_idle_init(&h->loop, &h->busy);
     uv_timer_init(&h->loop, &h->tick);
     uv_timer_init(&h->loop, &h->purge);
+    uv_timer_init(&h->loop, &h->refresh);
     uv_timer_init(&h->loop, &h->reap);
     uv_timer_init(&h->loop, &h->accept_again);
     uv_async_init(&h->loop, &h->wake, on_wake);
@@ -430,6 +429,7 @@ static void init_loop(struct host *h)
     h->busy.data = h;
     h->tick.data = h;
     h->purge.data = h;
+    h->refresh.data = h;
     h->reap.data = h;
     h->reap_planned_us = INT64_MAX;
     h->accept_again.data = h;
@@ -465,7 +465,11 @@ static int host_fill(struct host *h, struct host_error *error)
     if (h->config->store.session_dir != NULL) {
         h->owners = owners_open(h, h->config->store.session_dir);
     }
-    return open_listeners(h, error);
+    rc = open_listeners(h, error);
+    if (rc == PAWL_OK) {
+        facts_start(h);
+    }
+    return rc;
 }
 
 int host_open(const struct config *config, bool in_memory, struct host **out,

@@ -4,10 +4,10 @@
 #define PAWL_DAEMON_HOST_INTERNAL_H
 
 #include <stdatomic.h>
-#include <sys/utsname.h>
 #include <uv.h>
 
 #include "base/map.h"
+#include "daemon/facts.h"
 #include "daemon/host.h"
 #include "daemon/owners.h"
 #include "daemon/snapshot_thread.h"
@@ -27,12 +27,6 @@ struct listener {
     struct socket_place place; /* of a Unix socket */
 };
 
-/* What the strings of struct server_facts point to. */
-struct facts_memory {
-    struct utsname system;
-    char work_dir[512], data_dir[512], log_dir[512];
-};
-
 struct host {
     const struct config *config;
     bool in_memory;
@@ -44,6 +38,7 @@ struct host {
     bool tick_is_due;
     int64_t looked_us; /* when the loop last began to look at all sockets */
     uv_timer_t purge;
+    uv_timer_t refresh; /* of the facts */
     uv_timer_t reap;
     int64_t reap_planned_us; /* what that timer is set to; INT64_MAX: not set */
     uv_timer_t accept_again;
@@ -72,7 +67,7 @@ struct host {
 
     struct member *member;
     struct owners *owners; /* NULL: sessions end by their timeouts only */
-    struct facts_memory facts;
+    struct facts facts;
     struct member_effects effects;
     struct list links;
     size_t n_links;

@@ -18,7 +18,7 @@
 
 enum { PAUSE_FACTOR = 2, PAUSE_MAX_US = 100000 };
 
-enum job_kind { JOB_BEGIN, JOB_CHUNK, JOB_FINISH, JOB_PURGE };
+enum job_kind { JOB_BEGIN, JOB_CHUNK, JOB_FINISH, JOB_PURGE, JOB_CALL };
 
 struct job {
     struct list link;
@@ -26,6 +26,8 @@ struct job {
     int64_t zxid;
     uint64_t digest;
     struct snapshot_chunk *chunk;
+    void (*call)(void *arg);
+    void *arg;
 };
 
 struct snapshot_thread {
@@ -78,6 +80,11 @@ void snapshot_thread_finish(struct snapshot_thread *t, uint64_t digest)
 void snapshot_thread_purge(struct snapshot_thread *t)
 {
     push(t, (struct job){.kind = JOB_PURGE});
+}
+
+void snapshot_thread_call(struct snapshot_thread *t, void (*fn)(void *arg), void *arg)
+{
+    push(t, (struct job){.kind = JOB_CALL, .call = fn, .arg = arg});
 }
 
 static void report(struct snapshot_thread *t, int rc)
@@ -168,6 +175,10 @@ static void do_job(struct snapshot_thread *t, const struct job *job)
         break;
     case JOB_PURGE:
         purge(t);
+        break;
+    case JOB_CALL:
+        job->call(job->arg);
+        t->options.wake(t->options.arg);
         break;
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* snapshot_thread.h - the thread that writes snapshots and purges old files. */
+/* snapshot_thread.h - the thread that writes snapshots, purges old files, and looks at the disk for
+ * the loop. */
 #ifndef PAWL_DAEMON_SNAPSHOT_THREAD_H
 #define PAWL_DAEMON_SNAPSHOT_THREAD_H
 
@@ -17,7 +18,7 @@ struct snapshot_thread_options {
     struct disk *log_disk;
     struct snapshot_file_options file;
     size_t purge_keep;
-    /* Called from the thread when a snapshot has been finished or has failed. */
+    /* Called from the thread when a snapshot has been finished or has failed, and after a call. */
     void (*wake)(void *arg);
     void *arg;
 };
@@ -36,6 +37,9 @@ void snapshot_thread_begin(struct snapshot_thread *t, int64_t zxid);
 void snapshot_thread_write(struct snapshot_thread *t, struct list *chunks);
 void snapshot_thread_finish(struct snapshot_thread *t, uint64_t digest);
 void snapshot_thread_purge(struct snapshot_thread *t);
+
+/* Something else that may take its time: called on the thread, then `wake`. */
+void snapshot_thread_call(struct snapshot_thread *t, void (*fn)(void *arg), void *arg);
 
 /* Bytes handed over and not yet written: above some number the walk should wait. */
 size_t snapshot_thread_backlog(struct snapshot_thread *t);

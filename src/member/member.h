@@ -22,8 +22,6 @@ struct member_options {
     int64_t snap_size_bytes; /* or after so many bytes of log; 0: never */
     int64_t n_replayed;      /* transactions since the last snapshot: they count, too */
     uint64_t seed;
-    void (*facts)(void *arg, struct server_facts *out);
-    void *facts_arg;
 };
 
 enum member_input_kind {
@@ -35,6 +33,7 @@ enum member_input_kind {
     MEMBER_TICK,             /* looked_us: time has passed; 0: all that has arrived was told */
     MEMBER_REAP,             /* the time of member_reap_us() has come */
     MEMBER_TURN,             /* a turn of the loop: clients that had their share go on */
+    MEMBER_FACTS,            /* facts: what the words tell of the machine from now on */
     MEMBER_SNAPSHOT,         /* take a snapshot now, if none is being taken */
     MEMBER_SNAPSHOT_SLICE,   /* go on with it; effects->chunks grows */
     MEMBER_SNAPSHOT_WRITTEN, /* took_ms: the file is in place */
@@ -45,6 +44,7 @@ struct member_input {
     enum member_input_kind kind;
     struct connection *connection;
     const struct peer *peer;
+    const struct server_facts *facts; /* its strings stay with the caller as long as the member */
     struct bytes bytes;
     int64_t zxid;
     int64_t log_bytes; /* of log files since the last roll */

@@ -126,16 +126,6 @@ static void propose(struct server_host *host, struct proposal *p, struct bytes p
     }
 }
 
-static void facts(struct server_host *host, struct server_facts *out)
-{
-    struct member *m = container_of(host, struct member, host);
-
-    *out = (struct server_facts){0};
-    if (m->options.facts != NULL) {
-        m->options.facts(m->options.facts_arg, out);
-    }
-}
-
 /* A batch has gone to the log: for the statistics, before it is applied. */
 static void observe_batch(struct server *s, const struct member_input *in)
 {
@@ -184,7 +174,7 @@ struct member *member_new(const struct member_options *options, struct tree *tre
         log_info("removed %zu ephemeral nodes whose sessions are gone", dropped);
     }
     m->options = *options;
-    m->host = (struct server_host){.propose = propose, .facts = facts};
+    m->host = (struct server_host){.propose = propose};
     prng_seed(&m->prng, options->seed);
     draw_snapshot_triggers(m);
     m->n_logged = options->n_replayed;
@@ -234,6 +224,9 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
         break;
     case MEMBER_TURN:
         server_turn(m->server);
+        break;
+    case MEMBER_FACTS:
+        m->server->facts = *in->facts;
         break;
     case MEMBER_REAP:
         reaper_tick(m->server);

@@ -11,14 +11,6 @@
 
 /* ---- short answers ---- */
 
-static void facts_of(struct server *s, struct server_facts *out)
-{
-    *out = (struct server_facts){.secure_client_port = -1, .listen_backlog = -1};
-    if (s->host->facts != NULL) {
-        s->host->facts(s->host, out);
-    }
-}
-
 static void answer_ruok(struct server *s, struct connection *c)
 {
     (void)s;
@@ -60,61 +52,55 @@ static const char *or_empty(const char *text)
 static void answer_conf(struct server *s, struct connection *c)
 {
     struct strbuf *out = &c->out;
-    struct server_facts f;
+    const struct server_facts *f = &s->facts;
 
-    facts_of(s, &f);
-    strbuf_printf(out, "clientPort=%d\nsecureClientPort=%d\n", f.client_port, f.secure_client_port);
-    strbuf_printf(out, "dataDir=%s\ndataDirSize=%" PRId64 "\n", or_empty(f.data_dir),
-                  f.data_dir_bytes);
-    strbuf_printf(out, "dataLogDir=%s\ndataLogSize=%" PRId64 "\n", or_empty(f.log_dir),
-                  f.log_dir_bytes);
+    strbuf_printf(out, "clientPort=%d\nsecureClientPort=%d\n", f->client_port, f->secure_client_port);
+    strbuf_printf(out, "dataDir=%s\ndataDirSize=%" PRId64 "\n", or_empty(f->data_dir),
+                  f->data_dir_bytes);
+    strbuf_printf(out, "dataLogDir=%s\ndataLogSize=%" PRId64 "\n", or_empty(f->log_dir),
+                  f->log_dir_bytes);
     strbuf_printf(out, "tickTime=%" PRId64 "\nmaxClientCnxns=%" PRId64 "\n", s->options.tick_ms,
                   s->options.limits.max_per_address);
     strbuf_printf(out, "minSessionTimeout=%" PRId64 "\nmaxSessionTimeout=%" PRId64 "\n",
                   s->options.min_session_timeout_ms, s->options.max_session_timeout_ms);
-    strbuf_printf(out, "clientPortListenBacklog=%d\n", f.listen_backlog);
+    strbuf_printf(out, "clientPortListenBacklog=%d\n", f->listen_backlog);
     /* A server that stands alone is number 0, though it numbers its sessions as if it were 1. */
     strbuf_append_str(out, "serverId=0\n");
 }
 
 static void answer_dirs(struct server *s, struct connection *c)
 {
-    struct server_facts f;
+    const struct server_facts *f = &s->facts;
 
-    facts_of(s, &f);
     strbuf_printf(&c->out, "datadir_size: %" PRId64 "\nlogdir_size: %" PRId64 "\n",
-                  f.data_dir_bytes, f.log_dir_bytes);
+                  f->data_dir_bytes, f->log_dir_bytes);
 }
 
 static void answer_envi(struct server *s, struct connection *c)
 {
     struct strbuf *out = &c->out;
-    struct server_facts f;
+    const struct server_facts *f = &s->facts;
 
-    facts_of(s, &f);
     strbuf_append_str(out, "Environment:\nzookeeper.version=" SERVER_VERSION_TEXT "\n");
-    strbuf_printf(out, "host.name=%s\n", or_empty(f.host_name));
+    strbuf_printf(out, "host.name=%s\n", or_empty(f->host_name));
     strbuf_append_str(out, "java.version=<NA>\njava.vendor=<NA>\njava.home=<NA>\n"
                            "java.class.path=<NA>\njava.library.path=<NA>\njava.io.tmpdir=<NA>\n"
                            "java.compiler=<NA>\n");
-    strbuf_printf(out, "os.name=%s\nos.arch=%s\nos.version=%s\n", or_empty(f.os_name),
-                  or_empty(f.os_arch), or_empty(f.os_version));
-    strbuf_printf(out, "user.name=%s\nuser.home=%s\nuser.dir=%s\n", or_empty(f.user_name),
-                  or_empty(f.user_home), or_empty(f.user_dir));
+    strbuf_printf(out, "os.name=%s\nos.arch=%s\nos.version=%s\n", or_empty(f->os_name),
+                  or_empty(f->os_arch), or_empty(f->os_version));
+    strbuf_printf(out, "user.name=%s\nuser.home=%s\nuser.dir=%s\n", or_empty(f->user_name),
+                  or_empty(f->user_home), or_empty(f->user_dir));
     strbuf_printf(out,
                   "os.memory.free=%" PRId64 "MB\nos.memory.max=%" PRId64
                   "MB\nos.memory.total=%" PRId64 "MB\n",
-                  f.memory_free_mb, f.memory_max_mb, f.memory_total_mb);
+                  f->memory_free_mb, f->memory_max_mb, f->memory_total_mb);
 }
 
 /* ---- long answers ---- */
 
 static void answer_mntr(struct server *s, struct connection *c)
 {
-    struct server_facts f;
-
-    facts_of(s, &f);
-    metrics_print(s, &f, &c->out);
+    metrics_print(s, &c->out);
 }
 
 static void answer_stat(struct server *s, struct connection *c)

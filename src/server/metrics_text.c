@@ -12,7 +12,6 @@
 
 /* What the expressions of metrics.def refer to as `g`. */
 struct gauge_context {
-    struct server_facts facts;
     struct summary latency;
 };
 
@@ -183,9 +182,9 @@ static void print_quotas(const struct quota *q, struct strbuf *scratch, struct s
     free(sums.rows);
 }
 
-void metrics_print(struct server *s, const struct server_facts *facts, struct strbuf *out)
+void metrics_print(struct server *s, struct strbuf *out)
 {
-    struct gauge_context g = {*facts, metrics_latency(&s->stats)};
+    struct gauge_context g = {metrics_latency(&s->stats)};
     struct strbuf scratch;
 
     strbuf_init(&scratch, STRBUF_NO_LIMIT);

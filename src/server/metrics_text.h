@@ -6,6 +6,6 @@
 #include "server/server.h"
 
 /* "zk_<name>\t<value>\n" for all of metrics.def. */
-void metrics_print(struct server *s, const struct server_facts *facts, struct strbuf *out);
+void metrics_print(struct server *s, struct strbuf *out);
 
 #endif

@@ -66,6 +66,7 @@ struct server *server_new(const struct server_options *options, struct server_ho
     strbuf_init(&s->repaired, STRBUF_NO_LIMIT);
     metrics_init(&s->stats, prng_next(&s->prng));
     s->trace_mask = 306;
+    s->facts = (struct server_facts){.secure_client_port = -1, .listen_backlog = -1};
     s->quota = quota_new(tree);
     s->apply = (struct apply){.tree = tree, .quota = s->quota};
     watch_table_init(&s->watches);

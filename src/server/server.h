@@ -42,7 +42,8 @@ struct server_options {
     bool read_only_mode;        /* readonlymode.enabled */
 };
 
-/* What the surroundings can tell that the server itself cannot know: for conf, dirs, envi, mntr. */
+/* What the surroundings can tell that the server itself cannot know: for conf, dirs, envi, mntr. They
+ * tell it now and then; what they have not told is zero or NULL. */
 struct server_facts {
     int client_port;
     int secure_client_port;
@@ -58,8 +59,6 @@ struct server_host {
     /* Agree upon this. The payload is lent; the host stores it and sets proposal->block and
      * proposal->payload. It answers with server_commit(), in order. */
     void (*propose)(struct server_host *h, struct proposal *p, struct bytes payload);
-    /* May be NULL; what it leaves alone is zero or NULL. */
-    void (*facts)(struct server_host *h, struct server_facts *out);
 };
 
 /* How many nodes are below `of`, at `zxid`. */
@@ -82,6 +81,7 @@ struct server {
     struct prng prng;
     struct metrics stats;
     struct digest_log digests;
+    struct server_facts facts;
     int64_t trace_mask; /* gtmk, stmk: kept for those who ask, nothing depends on it */
 
     struct list connections;

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The server bound to a real machine: its timers and descriptors. */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <ftw.h>
+#include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -10,6 +16,14 @@
 #include "pawl/server.h"
 
 static char address[128];
+
+static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *ftw)
+{
+    (void)stat;
+    (void)kind;
+    (void)ftw;
+    return remove(path);
+}
 
 static struct pawl_server *start(const char *const *properties, size_t n)
 {
@@ -82,10 +96,57 @@ static void a_short_interval_reaps_between_two_ticks(void **state)
     pawl_server_stop(server);
 }
 
+/* Everything the server answers to a word. */
+static void ask(struct pawl_server *server, const char *word, char *out, size_t size)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)pawl_server_port(server)),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    size_t len = 0;
+    ssize_t n;
+
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    assert_int_equal(write(fd, word, 4), 4);
+    while ((n = read(fd, out + len, size - 1 - len)) > 0) {
+        len += (size_t)n;
+    }
+    out[len] = '\0';
+    close(fd);
+}
+
+static void what_a_folder_holds_reaches_the_words(void **state)
+{
+    static const char *const properties[] = {"4lw.commands.whitelist=*", "preAllocSize=64"};
+    char folder[] = "test_host.XXXXXX";
+    struct pawl_server_options options;
+    struct pawl_server *server;
+    struct pawl_client *client;
+    char answer[256];
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    pawl_server_options_init(&options);
+    options.folder = folder;
+    options.properties = properties;
+    options.n_properties = 2;
+    assert_int_equal(pawl_server_start(&options, &server, NULL, 0), PAWL_OK);
+    snprintf(address, sizeof(address), "127.0.0.1:%d", pawl_server_port(server));
+    client = connect_client();
+    assert_int_equal(pawl_create(client, PAWL_CREATE(.path = "/a"), NULL), PAWL_OK);
+    do { /* the log's first file grows by 64 KiB; it is there by the next look */
+        ask(server, "dirs", answer, sizeof(answer));
+    } while (strtoll(answer + strlen("datadir_size: "), NULL, 10) < 65536);
+    pawl_client_close(client);
+    pawl_server_stop(server);
+    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_short_interval_reaps_between_two_ticks),
+        cmocka_unit_test(what_a_folder_holds_reaches_the_words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,11 +14,6 @@ static void propose(struct server_host *h, struct proposal *p, struct bytes payl
     p->payload = txn_batch_add(&f->batch, payload, p->zxid, false, &p->block);
 }
 
-static void tell_facts(struct server_host *h, struct server_facts *out)
-{
-    *out = ((struct server_fixture *)h)->facts;
-}
-
 void fixture_commit_all(struct server_fixture *f)
 {
     struct server *s = f->server;
@@ -98,7 +93,7 @@ void fixture_init(struct server_fixture *f, const struct server_options *options
     struct tree *tree = tree_new(&(struct tree_options){.extended_types = true});
 
     *f = (struct server_fixture){
-        .host = {.propose = propose, .facts = tell_facts},
+        .host = {.propose = propose},
         .now_us = 1000000000,
         .wall_ms = 1794709440000,
         .next_port = 40001,
@@ -107,9 +102,9 @@ void fixture_init(struct server_fixture *f, const struct server_options *options
     txn_batch_init(&f->batch);
     strbuf_init(&f->taken, STRBUF_NO_LIMIT);
     strbuf_init(&f->trace, STRBUF_NO_LIMIT);
-    fill_facts(&f->facts);
     f->server =
         server_new(options == NULL ? &usual : options, &f->host, tree, 0, f->now_us, f->wall_ms, 1);
+    fill_facts(&f->server->facts);
 }
 
 void fixture_fini(struct server_fixture *f)

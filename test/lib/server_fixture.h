@@ -15,7 +15,6 @@ struct server_fixture {
     struct server_host host; /* first: the host's callbacks find the fixture by it */
     struct server *server;
     struct txn_batch batch;
-    struct server_facts facts; /* what the host tells; change it at will */
     int64_t now_us, wall_ms;
     uint16_t next_port;
     int32_t next_xid;
