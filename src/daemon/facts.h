@@ -3,8 +3,8 @@
  * files, memory.
  *
  * Looking takes time (a disk may hang), so the loop never does it: every second the snapshot thread
- * is asked to, and what it found goes to the member as an input. A word tells the last ones. A server
- * without a folder has no such thread and looks itself, at no disk. */
+ * is asked to, and what it found goes to the member as an input. A word tells the last ones. A
+ * server without a folder has no such thread and looks itself, at no disk. */
 #ifndef PAWL_DAEMON_FACTS_H
 #define PAWL_DAEMON_FACTS_H
 

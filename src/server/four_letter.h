@@ -12,9 +12,9 @@ bool four_letter_is_known(uint32_t word);
 bool four_letter_word_is_known(const char *name);
 
 /* Answers the word at the start of `bytes` into c->out and closes the connection behind it; a word
- * that is not on the whitelist is answered with just that. Returns how many bytes were taken; 0
- * when more must come first (stmk reads eight behind it). */
-size_t four_letter_answer(struct server *s, struct connection *c, struct bytes bytes);
+ * that is not on the whitelist is answered with just that, and stmk without the eight bytes behind
+ * it with nothing. All of `bytes` is taken. */
+void four_letter_answer(struct server *s, struct connection *c, struct bytes bytes);
 
 /* Whether `name` is in a whitelist: words between commas, blanks around them, "*" for all. */
 bool four_letter_is_listed(const char *list, const char *name);

@@ -606,7 +606,8 @@ static size_t consume(struct server *s, struct connection *c, struct bytes bytes
             return at;
         }
         if (c->state == CONNECTION_FRESH && four_letter_is_known((uint32_t)len)) {
-            return at + four_letter_answer(s, c, bytes_of(bytes.data + at, bytes.len - at));
+            four_letter_answer(s, c, bytes_of(bytes.data + at, bytes.len - at));
+            break;
         }
         if (!length_is_good(s, len)) {
             refuse_frame(s, c, len);

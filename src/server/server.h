@@ -42,8 +42,8 @@ struct server_options {
     bool read_only_mode;        /* readonlymode.enabled */
 };
 
-/* What the surroundings can tell that the server itself cannot know: for conf, dirs, envi, mntr. They
- * tell it now and then; what they have not told is zero or NULL. */
+/* What the surroundings can tell that the server itself cannot know: for conf, dirs, envi, mntr.
+ * They tell it now and then; what they have not told is zero or NULL. */
 struct server_facts {
     int client_port;
     int secure_client_port;
