@@ -15,24 +15,28 @@ SOAK_TIME ?= 3600
 # Labels that take longer than a change should wait for; `make interop` runs them.
 LONG = interop-full|soak
 
-.PHONY: all deps deps-build deps-test deps-fuzz deps-format run check test bench fuzz interop soak \
+.PHONY: all deps need-build need-test need-fuzz need-format run check test bench fuzz interop soak \
         coverage install format help clean
 
-all: deps-build ## Build a release: programs in build/bin, libraries in build/lib (the default)
+all: need-build ## Build a release: programs in build/bin, libraries in build/lib (the default)
 	@test -f build/CMakeCache.txt || cmake --preset release -DPAWL_TESTS=OFF
 	@cmake --build build -j$(JOBS)
 
 deps: ## Install what is missing for all of the targets, from Debian's packages
-	@scripts/deps.sh build test fuzz format
+	@scripts/deps.sh --install build test fuzz format
 
-deps-build deps-test deps-fuzz deps-format:
-	@scripts/deps.sh $(@:deps-%=%)
+# Only deps, run and test install anything; the others name what is missing.
+need-build need-test need-fuzz need-format:
+	@scripts/deps.sh $(@:need-%=%)
 
-run: all ## Build, then let ten processes share a lock, and say what to try next
+run: ## Install what is missing, build, let ten processes share a lock, and say what to try next
+	@scripts/deps.sh --install build
+	@$(MAKE) all
 	@scripts/run.sh build
 
 # Three builds, then one run of all of their tests; the last lines are its summary.
-test: deps-build deps-test ## Build with and without sanitizers and run the tests (under 20 minutes)
+test: ## Install what is missing, build with and without sanitizers, run the tests (under 25 minutes)
+	@scripts/deps.sh --install build test
 	@for preset in release dev tsan; do \
 	    cmake --preset $$preset -DPAWL_TESTS=ON >/dev/null || exit 1; \
 	    cmake --build --preset $$preset -j$(JOBS) || exit 1; \
@@ -40,35 +44,35 @@ test: deps-build deps-test ## Build with and without sanitizers and run the test
 	@scripts/ctest.sh $(JOBS) '$(LONG)' build-dev build-tsan build
 
 # One build, no Java: for those who are changing something.
-check: deps-build ## Build with the address sanitizer and run what needs nobody else's programs (2 minutes)
+check: need-build ## Build with the address sanitizer and run what needs nobody else's programs (2 minutes)
 	@cmake --preset dev -DPAWL_TESTS=ON >/dev/null
 	@cmake --build build-dev -j$(JOBS)
 	@ctest --test-dir build-dev -L 'unit|component|sim|fuzz' -j$$((2 * $(JOBS))) --output-on-failure
 
-bench: all deps-test ## Measure against Apache ZooKeeper on this machine; one table of ratios
+bench: all need-test ## Measure against Apache ZooKeeper on this machine; one table of ratios
 	@cmake --preset release -DPAWL_TESTS=ON >/dev/null
 	@cmake --build build -j$(JOBS)
 	@/usr/bin/python3 test/bench/bench.py --bin build/bin --pawld build/bin/pawld $(BENCH)
 	@/usr/bin/python3 test/bench/client_bench.py --bin build/bin --pawld build/bin/pawld $(CLIENT_BENCH)
 	@/usr/bin/python3 test/bench/recipe_bench.py --bin build/bin --pawld build/bin/pawld $(RECIPE_BENCH)
 
-fuzz: deps-build deps-test deps-fuzz ## Run every fuzz target for FUZZ_TIME seconds each (60)
+fuzz: need-build need-test need-fuzz ## Run every fuzz target for FUZZ_TIME seconds each (60)
 	@cmake --preset fuzz >/dev/null
 	@cmake --build build-fuzz -j$(JOBS)
 	@scripts/fuzz.sh build-fuzz $(FUZZ_TIME) $(TARGETS)
 
-interop: deps-build deps-test ## Run all tests with others' programs, at full length
+interop: need-build need-test ## Run all tests with others' programs, at full length
 	@cmake --preset release -DPAWL_TESTS=ON >/dev/null
 	@cmake --build build -j$(JOBS)
 	@ctest --test-dir build -L '^interop' --output-on-failure
 
-soak: deps-build deps-test ## Run the randomised tests with new seeds for SOAK_TIME seconds (3600)
+soak: need-build need-test ## Run the randomised tests with new seeds for SOAK_TIME seconds (3600)
 	@cmake --preset release -DPAWL_TESTS=ON >/dev/null
 	@cmake --build build -j$(JOBS)
 	@build/bin/fuzz-seeds test/vectors conf build/test/fuzz/seeds
 	@scripts/soak.sh build $(SOAK_TIME)
 
-coverage: deps-build deps-test ## Say which lines the tests reach
+coverage: need-build need-test ## Say which lines the tests reach
 	@cmake --preset coverage >/dev/null
 	@cmake --build build-coverage -j$(JOBS)
 	@scripts/coverage.sh build-coverage
@@ -76,7 +80,7 @@ coverage: deps-build deps-test ## Say which lines the tests reach
 install: all ## Install into PREFIX (/usr/local), under DESTDIR
 	@cmake --install build --prefix '$(PREFIX)'
 
-format: deps-format ## Lay out all sources as .clang-format says
+format: need-format ## Lay out all sources as .clang-format says
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs -r clang-format -i
 
 clean: ## Remove all that was built

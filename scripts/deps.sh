@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# deps.sh build|test|fuzz|format... - install what is missing from Debian's packages.
+# deps.sh [--install] build|test|fuzz|format... - what is missing of Debian's packages.
 #
-# Says nothing and takes no time when nothing is missing.
+# Names them and how to install them, and fails; with --install they are installed, with sudo if need be.
+# Prints nothing and takes no time when nothing is missing.
 set -eu
 
 # Each package with its reason.
@@ -44,6 +45,12 @@ format="
 clang-format        lays out the sources
 "
 
+install=no
+if [ "${1:-}" = --install ]; then
+    install=yes
+    shift
+fi
+
 wanted=
 for group in "$@"; do
     case $group in
@@ -71,6 +78,18 @@ for package in $wanted; do
     esac
 done
 [ -n "$missing" ] || exit 0
+
+if [ $install = no ]; then
+    cat >&2 <<END
+Missing:$missing
+Install them with
+
+    sudo apt-get install --no-install-recommends$missing
+
+or let "make deps" do that.
+END
+    exit 1
+fi
 
 root=
 if [ "$(id -u)" != 0 ]; then
