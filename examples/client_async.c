@@ -15,6 +15,8 @@
 
 #include <pawl/pawl.h>
 
+#include "usage.h"
+
 enum { N_NODES = 1000 };
 
 struct job {
@@ -125,9 +127,11 @@ static void start(struct job *job)
 
 int main(int argc, char **argv)
 {
-    struct pawl_server *server = argc > 1 ? NULL : start_server();
+    struct pawl_server *server;
     struct job job;
 
+    check_arguments(argc, argv, 1, "client_async" USAGE_SERVERS);
+    server = argc > 1 ? NULL : start_server();
     memset(&job, 0, sizeof(job));
     sem_init(&job.finished, 0, 0);
     job.client = open_client(argc > 1 ? argv[1] : pawl_server_address(server));

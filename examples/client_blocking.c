@@ -18,6 +18,8 @@
 
 #include <pawl/pawl.h>
 
+#include "usage.h"
+
 /* Every call returns PAWL_OK or a negative number, for which there is a sentence. */
 static void must(int rc, const char *what)
 {
@@ -169,9 +171,12 @@ static void watch_and_change(struct pawl_client *client)
 
 int main(int argc, char **argv)
 {
-    struct pawl_server *server = argc > 1 ? NULL : start_server();
-    struct pawl_client *client = connect_to(argc > 1 ? argv[1] : pawl_server_address(server));
+    struct pawl_server *server;
+    struct pawl_client *client;
 
+    check_arguments(argc, argv, 1, "client_blocking" USAGE_SERVERS);
+    server = argc > 1 ? NULL : start_server();
+    client = connect_to(argc > 1 ? argv[1] : pawl_server_address(server));
     create_and_read(client);
     watch_and_change(client);
     must(pawl_delete(client, PAWL_DELETE(.path = "/greeting", .flags = PAWL_CHILDREN_TOO), NULL),

@@ -16,6 +16,8 @@
 #include <pawl/adapters/epoll.h>
 #include <pawl/pawl.h>
 
+#include "usage.h"
+
 enum { TICK_MS = 20, N_CHANGES = 3 };
 
 struct program {
@@ -170,10 +172,12 @@ static void run(struct program *p, int epoll_fd)
 
 int main(int argc, char **argv)
 {
-    struct pawl_server *server = argc > 1 ? NULL : start_server();
+    struct pawl_server *server;
     int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     struct program p;
 
+    check_arguments(argc, argv, 1, "client_epoll" USAGE_SERVERS);
+    server = argc > 1 ? NULL : start_server();
     memset(&p, 0, sizeof(p));
     p.running = 1;
     open_client(&p, argc > 1 ? argv[1] : pawl_server_address(server));

@@ -13,6 +13,8 @@
 #include <pawl/adapters/libevent.h>
 #include <pawl/pawl.h>
 
+#include "usage.h"
+
 enum { TICK_MS = 20, N_CHANGES = 3 };
 
 struct program {
@@ -147,10 +149,12 @@ static void open_client(struct program *p, const char *servers)
 
 int main(int argc, char **argv)
 {
-    struct pawl_server *server = argc > 1 ? NULL : start_server();
+    struct pawl_server *server;
     struct event_base *base = event_base_new();
     struct program p;
 
+    check_arguments(argc, argv, 1, "client_libevent" USAGE_SERVERS);
+    server = argc > 1 ? NULL : start_server();
     memset(&p, 0, sizeof(p));
     open_client(&p, argc > 1 ? argv[1] : pawl_server_address(server));
     must(pawl_libevent_start(&p.adapter, base, p.client), "libevent");

@@ -14,6 +14,8 @@
 #include <pawl/adapters/libuv.h>
 #include <pawl/pawl.h>
 
+#include "usage.h"
+
 enum { TICK_MS = 20, N_CHANGES = 3 };
 
 struct program {
@@ -136,10 +138,12 @@ static void open_client(struct program *p, const char *servers)
 
 int main(int argc, char **argv)
 {
-    struct pawl_server *server = argc > 1 ? NULL : start_server();
+    struct pawl_server *server;
     uv_loop_t *loop = uv_default_loop();
     struct program p;
 
+    check_arguments(argc, argv, 1, "client_libuv" USAGE_SERVERS);
+    server = argc > 1 ? NULL : start_server();
     memset(&p, 0, sizeof(p));
     open_client(&p, argc > 1 ? argv[1] : pawl_server_address(server));
     must(pawl_uv_start(&p.adapter, loop, p.client), "libuv");

@@ -63,6 +63,7 @@ int main(int argc, char **argv)
     if (argc == 5 && strcmp(argv[1], "--worker") == 0) {
         return compute(argv[2], argv[3]);
     }
+    check_arguments(argc, argv, 1, "double_barrier" USAGE_SERVERS);
     make_folder(folder);
     snprintf(local, sizeof(local), "local:%s", folder);
     rc = supervise(argv[0], argc > 1 ? argv[1] : local);

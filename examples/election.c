@@ -101,6 +101,7 @@ int main(int argc, char **argv)
     if (argc == 5 && strcmp(argv[1], "--worker") == 0) {
         return stand(argv[2], argv[3]);
     }
+    check_arguments(argc, argv, 1, "election" USAGE_SERVERS);
     make_folder(folder);
     snprintf(local, sizeof(local), "local:%s", folder);
     rc = hold_elections(argv[0], argc > 1 ? argv[1] : local);

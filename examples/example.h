@@ -12,7 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 60000 };
+#include "usage.h"
+
+enum { PATIENCE_MS = 60000, SOON_MS = 3000 };
 
 static inline void check(int rc, const char *what)
 {
@@ -31,7 +33,10 @@ static inline struct pawl_client *connect_to(const char *servers)
     options.servers = servers;
     options.session_timeout_ms = 4000;
     check(pawl_client_open(&options, &c), servers);
-    check(pawl_client_wait_connected(c, PATIENCE_MS), servers);
+    if (pawl_client_wait_connected(c, SOON_MS) != PAWL_OK) {
+        fprintf(stderr, "%s: no server has answered yet, still trying\n", servers);
+        check(pawl_client_wait_connected(c, PATIENCE_MS - SOON_MS), servers);
+    }
     return c;
 }
 

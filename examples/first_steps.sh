@@ -19,16 +19,16 @@ echo "\$ pawld --data $folder/data --port 0"
 mkfifo "$folder/port"
 "$build/bin/pawld" --data "$folder/data" --port 0 >"$folder/port" 2>"$folder/log" &
 pawld=$!
-# The server says its port when it is ready to serve, or closes the pipe when it is not.
+# The server prints its port when it is ready to serve, or closes the pipe when it is not.
 if ! read -r port <"$folder/port"; then
-    echo "pawld did not start; it said:" >&2
+    echo "pawld did not start; its log:" >&2
     cat "$folder/log" >&2
     exit 1
 fi
 echo "pawld serves on port $port"
 echo
-echo "\$ first_steps $port"
-"$build/bin/first_steps" "$port"
+echo "\$ first_steps localhost:$port"
+"$build/bin/first_steps" "localhost:$port"
 echo
 kill -TERM "$pawld"
 wait "$pawld"

@@ -6,10 +6,16 @@
  * The read/write lock keeps readers from seeing half of a change. The token does what no lock can
  * do alone: a writer that was stopped for so long that the lock went to somebody else may come back
  * in the middle of a write. The file remembers the largest token it was written with, and who comes
- * with a smaller one is refused. */
+ * with a smaller one is refused.
+ *
+ * Such a fence holds only if looking at the token and changing the file are one piece: between the
+ * two nobody else may come in, however long the writer sleeps there. That is the business of the
+ * storage; a database has transactions for it, and here it is a lock of the operating system, which
+ * is held for two system calls and goes with its process. */
 #define _POSIX_C_SOURCE 200809L
 #include "example.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 enum { READERS = 4, WRITERS = 2, ROUNDS = 40 };
@@ -30,26 +36,61 @@ static int read_file(const char *file, struct content *out)
     return n == 3;
 }
 
-/* The storage's side of fencing: 0, or -1 for a token that is out of date. */
+static _Noreturn void give_up(const char *file)
+{
+    perror(file);
+    exit(1);
+}
+
+/* ---- the storage's side of fencing ---- */
+
+static int enter(const char *guard)
+{
+    struct flock whole;
+    int fd = open(guard, O_RDWR | O_CREAT, 0600);
+
+    memset(&whole, 0, sizeof(whole));
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    if (fd < 0 || fcntl(fd, F_SETLKW, &whole) != 0) {
+        give_up(guard);
+    }
+    return fd; /* closing it leaves */
+}
+
+static void write_fresh(const char *fresh, unsigned long long token, long value)
+{
+    FILE *f = fopen(fresh, "w");
+
+    if (f == NULL || fprintf(f, "%llu %ld %ld\n", token, value, value) < 0 || fclose(f) != 0) {
+        give_up(fresh);
+    }
+}
+
+/* 0, or -1 for a token that is out of date. The long part, writing, is done beside the file; what
+ * is done inside the guard is to compare and to rename. */
 static int write_file(const char *file, unsigned long long token, long value)
 {
     struct content now = {0, 0, 0};
-    FILE *f;
+    char fresh[128], guard[128];
+    int fd, refused;
 
-    if (read_file(file, &now) && token < now.token) {
-        return -1;
+    snprintf(fresh, sizeof(fresh), "%s.%ld", file, (long)getpid());
+    snprintf(guard, sizeof(guard), "%s.guard", file);
+    write_fresh(fresh, token, value);
+    fd = enter(guard);
+    refused = read_file(file, &now) && token < now.token;
+    if (!refused && rename(fresh, file) != 0) {
+        give_up(file);
     }
-    f = fopen(file, "w");
-    if (f == NULL) {
-        perror(file);
-        exit(1);
+    close(fd);
+    if (refused) {
+        remove(fresh);
     }
-    fprintf(f, "%llu %ld ", token, value);
-    fflush(f);
-    fprintf(f, "%ld\n", value);
-    fclose(f);
-    return 0;
+    return refused ? -1 : 0;
 }
+
+/* ---- the users ---- */
 
 static int write_often(const char *file, struct pawl_lock *writer)
 {
@@ -126,6 +167,7 @@ int main(int argc, char **argv)
     if (argc == 5 && strcmp(argv[1], "--worker") == 0) {
         return work(atoi(argv[2]), argv[3], argv[4]);
     }
+    check_arguments(argc, argv, 1, "guarded_file" USAGE_SERVERS);
     make_folder(folder);
     snprintf(local, sizeof(local), "local:%s/coordination", folder);
     snprintf(file, sizeof(file), "%s/file", folder);

@@ -96,6 +96,7 @@ int main(int argc, char **argv)
     if (argc == 5 && strcmp(argv[1], "--worker") == 0) {
         return operate(argv[3]);
     }
+    check_arguments(argc, argv, 1, "live_config" USAGE_SERVERS);
     make_folder(folder);
     snprintf(local, sizeof(local), "local:%s", folder);
     rc = run(argv[0], argc > 1 ? argv[1] : local);

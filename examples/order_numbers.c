@@ -138,6 +138,7 @@ int main(int argc, char **argv)
     if (argc == 5 && strcmp(argv[1], "--worker") == 0) {
         return work(atoi(argv[2]), argv[3], argv[4]);
     }
+    check_arguments(argc, argv, 3, "order_numbers [SERVERS [WORKERS [ROUNDS]]]");
     if (workers < 1 || rounds < 1 || workers > MAX_ORDERS / rounds) {
         fprintf(stderr, "usage: order_numbers [SERVERS [WORKERS [ROUNDS]]]; %d orders at most\n",
                 MAX_ORDERS);
