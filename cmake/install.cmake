@@ -8,6 +8,8 @@ if(TARGET pawld)
   install(TARGETS pawld RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(TARGETS pawl_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Loaded by libpawl.so, linked by nobody: without the name that linkers look for.
+install(TARGETS pawl_server_half LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP)
 install(FILES ${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/libpawl.a DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/pawl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
@@ -43,11 +45,15 @@ install(DIRECTORY ${CMAKE_BINARY_DIR}/man3/ DESTINATION ${CMAKE_INSTALL_MANDIR}/
 file(GLOB man8 CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.8)
 file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.md)
 install(FILES ${man8} DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
-install(FILES ${pages} ${CMAKE_SOURCE_DIR}/conf/pawld.cfg.example DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE
-        DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
+# As they lie in the sources, so that the links between them lead somewhere.
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
+install(FILES ${CMAKE_SOURCE_DIR}/conf/pawld.cfg.example DESTINATION ${CMAKE_INSTALL_DOCDIR}/conf)
+install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CHANGELOG.md
+              ${CMAKE_SOURCE_DIR}/ARCHITECTURE.md ${CMAKE_SOURCE_DIR}/CONTRIBUTING.md
+              ${CMAKE_SOURCE_DIR}/LICENSE
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
-        FILES_MATCHING PATTERN "*.c")
+        FILES_MATCHING PATTERN "*.c" PATTERN "*.h")
 # The unit names the program by its full path, which is known only at the time of installing.
 install(CODE "
   set(PAWLD \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/pawld\")

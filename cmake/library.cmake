@@ -1,28 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
 # libpawl: all layers as one library, in two forms. Neither shows anything but pawl_*: the layers
 # are compiled with hidden visibility, and PAWL_API (pawl/api.h) makes the exceptions.
-get_property(layers GLOBAL PROPERTY PAWL_LAYERS)
 set(PAWL_SOVERSION 0)
+set(client_layers base os wire client recipes)
+set(server_layers base os wire store server member daemon)
 
-set(objects "")
-foreach(layer ${layers})
-  list(APPEND objects $<TARGET_OBJECTS:${layer}>)
-endforeach()
+# pawl_objects(VARIABLE LAYER...)
+function(pawl_objects variable)
+  set(found "")
+  foreach(layer ${ARGN})
+    list(APPEND found $<TARGET_OBJECTS:pawl_${layer}>)
+  endforeach()
+  set(${variable} ${found} PARENT_SCOPE)
+endfunction()
+
+# The shared form is two files: a client must not have to load what only a server needs. The first
+# loads the second when that is asked for; see src/half/half.h.
+function(pawl_half target name half_source)
+  add_library(${target} SHARED ${ARGN} ${CMAKE_SOURCE_DIR}/src/half/${half_source})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src
+                             PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>)
+  target_compile_definitions(${target} PRIVATE
+                             SERVER_HALF_FILE="libpawl-server.so.${PAWL_SOVERSION}")
+  set_target_properties(${target} PROPERTIES
+                        OUTPUT_NAME ${name} EXPORT_NAME ${name} LINKER_LANGUAGE C
+                        VERSION ${PROJECT_VERSION} SOVERSION ${PAWL_SOVERSION})
+  if(NOT PAWL_SANITIZE)
+    target_link_options(${target} PRIVATE -Wl,--no-undefined)
+  endif()
+endfunction()
 
 # build/lib/libpawl.so
-add_library(pawl_shared SHARED ${objects})
-set_target_properties(pawl_shared PROPERTIES
-                      OUTPUT_NAME pawl EXPORT_NAME pawl LINKER_LANGUAGE C
-                      VERSION ${PROJECT_VERSION} SOVERSION ${PAWL_SOVERSION})
-target_include_directories(pawl_shared INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>)
-target_link_libraries(pawl_shared PRIVATE ZLIB::ZLIB OpenSSL::Crypto PkgConfig::UV
-                      PkgConfig::JANSSON ${SNAPPY_LIBRARY} Threads::Threads)
-if(NOT PAWL_SANITIZE)
-  target_link_options(pawl_shared PRIVATE -Wl,--no-undefined)
-endif()
+pawl_objects(client_objects ${client_layers})
+pawl_half(pawl_shared pawl load.c ${client_objects})
+target_link_libraries(pawl_shared PRIVATE ZLIB::ZLIB PkgConfig::JANSSON Threads::Threads
+                      ${CMAKE_DL_LIBS})
+
+# build/lib/libpawl-server.so
+pawl_objects(server_objects ${server_layers})
+pawl_half(pawl_server_half pawl-server table.c ${server_objects})
+target_link_libraries(pawl_server_half PRIVATE ZLIB::ZLIB OpenSSL::Crypto PkgConfig::UV
+                      ${SNAPPY_LIBRARY} Threads::Threads)
+target_link_options(pawl_server_half PRIVATE
+                    -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/server_half.map)
+add_dependencies(pawl_shared pawl_server_half)
 
 # build/lib/libpawl.a: archives have no visibility, so a function `list_init` of ours would clash
 # with one of yours. As one object, in which what is hidden has become local, it cannot.
+get_property(layers GLOBAL PROPERTY PAWL_LAYERS)
+string(REPLACE "pawl_" "" every_layer "${layers}")
+pawl_objects(objects ${every_layer})
 set(static_library ${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/libpawl.a)
 set(whole ${CMAKE_CURRENT_BINARY_DIR}/pawl.o)
 add_custom_command(

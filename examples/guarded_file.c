@@ -36,7 +36,7 @@ static int read_file(const char *file, struct content *out)
     return n == 3;
 }
 
-static _Noreturn void give_up(const char *file)
+static void give_up(const char *file)
 {
     perror(file);
     exit(1);

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """install.py BUILD EXAMPLE: installs into a folder of its own, as packagers do (a prefix, and a
 DESTDIR in front of it), and uses what is there as others would: pkg-config with C99 and C++11,
-shared and static, and CMake's find_package."""
+shared and static, and CMake's find_package. All examples that are installed compile, the links between the
+installed pages lead somewhere, and local:DIR works."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -15,9 +17,10 @@ EXPECTED = ["bin/pawld", "include/pawl/server.h", "include/pawl/error.h", "inclu
             "include/pawl/api.h", "include/pawl/log.h", "share/man/man8/pawld.8",
             "share/man/man3/pawl_client.3", "share/man/man3/pawl_get.3",
             "include/pawl/adapters/epoll.h",
-            "share/doc/pawl/pawld.cfg.example", "share/doc/pawl/LICENSE",
+            "share/doc/pawl/conf/pawld.cfg.example", "share/doc/pawl/LICENSE",
+            "share/doc/pawl/README.md", "share/doc/pawl/CHANGELOG.md",
             "share/doc/pawl/examples/embedded_server.c", "lib/systemd/system/pawld.service"]
-IN_LIB = ["libpawl.so", "libpawl.so.0", "libpawl.a", "pkgconfig/pawl.pc",
+IN_LIB = ["libpawl.so", "libpawl.so.0", "libpawl-server.so.0", "libpawl.a", "pkgconfig/pawl.pc",
           "cmake/pawl/pawl-config.cmake", "cmake/pawl/pawl-config-version.cmake"]
 WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
 CMAKE_LISTS = """cmake_minimum_required(VERSION 3.20)
@@ -87,12 +90,44 @@ def check_cmake(root, example, work, flags):
     source.mkdir()
     (source / "CMakeLists.txt").write_text(CMAKE_LISTS)
     shutil.copy(example, source / "example.c")
+    shutil.copy(pathlib.Path(example).parent / "usage.h", source)
     run("cmake", "-S", source, "-B", source / "build", "-DCMAKE_PREFIX_PATH=%s" % root,
         "-DCMAKE_C_FLAGS=" + " ".join(flags))
     run("cmake", "--build", source / "build")
     for kind in ("shared", "static"):
         check_output(source / "build" / ("with_" + kind))
         print("find_package, %s: good" % kind)
+
+
+# Examples of other people's loops, and what they link.
+OTHERS = {"client_libuv": "libuv", "client_libevent": "libevent_core"}
+
+
+def check_examples(root, lib, work, flags):
+    """All of them compile with what is installed, and one shows that local:DIR works with it."""
+    sources = sorted((root / "share/doc/pawl/examples").glob("*.c"))
+    cflags, libs = pkg_config(lib, "--cflags"), pkg_config(lib, "--libs")
+    for source in sources:
+        other = OTHERS.get(source.stem)
+        more = run("pkg-config", "--cflags", "--libs", other).split() if other else []
+        run("cc", "-std=c99", *WARNINGS, *flags, source, *cflags, *libs, *more, "-lpthread", "-o",
+            work / source.stem)
+    text = run(work / "order_numbers", env={"LD_LIBRARY_PATH": str(lib)})
+    if "CORRECT" not in text:
+        sys.exit("order_numbers on local: said:\n" + text)
+    print("%d examples compile; local: works" % len(sources))
+
+
+def check_links(root):
+    n, dead = 0, []
+    for page in sorted((root / "share/doc/pawl").rglob("*.md")):
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            n += 1
+            if not (page.parent / link).exists():
+                dead.append("%s: %s" % (page.relative_to(root), link))
+    if dead or n == 0:
+        sys.exit("%d links, dead: %s" % (n, dead))
+    print("%d links lead somewhere" % n)
 
 
 def main(build, example, flags):
@@ -103,6 +138,8 @@ def main(build, example, flags):
         root = work / "moved"
         os.rename(str(work / "dest") + PREFIX, root)
         lib = check_files(root)
+        check_links(root)
+        check_examples(root, lib, work, flags)
         check_pkg_config(lib, example, work, flags)
         check_cmake(root, example, work, flags)
     return 0

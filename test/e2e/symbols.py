@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """symbols.py FOLDER INCLUDE: libpawl.so exports, and libpawl.a has as global symbols, exactly what
-the public headers declare with PAWL_API; and the shared one names its version."""
+the public headers declare with PAWL_API; libpawl-server.so shows its table only; both shared ones name
+their version; and a client loads nothing that only a server needs."""
 import pathlib
 import re
 import subprocess
@@ -35,6 +36,28 @@ def compare(what, found, expected):
     return found == expected
 
 
+# What libpawl.so may need, beside what a sanitizer brings: JSON is service discovery's.
+CLIENT_NEEDS = re.compile(r"lib(z|jansson|c|pthread|dl|[at]san|ubsan|gcc_s|m)\.so|ld-linux")
+
+
+def dynamic(path, tag):
+    text = subprocess.run(["readelf", "-d", str(path)], check=True, capture_output=True,
+                          text=True).stdout
+    return re.findall(r"\(%s\).*\[(.*)\]" % tag, text)
+
+
+def check_halves(folder):
+    good = True
+    for name in ("libpawl", "libpawl-server"):
+        soname = dynamic(folder / (name + ".so"), "SONAME")
+        print("soname: %s" % soname)
+        good = good and len(soname) == 1 and re.fullmatch(name + r"\.so\.\d+", soname[0])
+    needs = dynamic(folder / "libpawl.so", "NEEDED")
+    strangers = [n for n in needs if not CLIENT_NEEDS.match(n)]
+    print("libpawl.so needs %s; not a client's: %s" % (needs, strangers))
+    return good and needs and not strangers
+
+
 def main(folder, include):
     expected = declared(include, defined(folder / "libpawl.so", "-D"))
     foreign = sorted(name for name in expected if not name.startswith("pawl_"))
@@ -46,11 +69,9 @@ def main(folder, include):
     static = {n for n in defined(folder / "libpawl.a", "-g") if not tools.match(n)}
     good = compare("libpawl.so", shared, expected) and good
     good = compare("libpawl.a", static, expected) and good
-    name = subprocess.run(["readelf", "-d", str(folder / "libpawl.so")], check=True,
-                          capture_output=True, text=True).stdout
-    soname = re.search(r"soname: \[(libpawl\.so\.\d+)\]", name)
-    print("soname: %s" % (soname and soname[1]))
-    return 0 if good and soname else 1
+    server = {n for n in defined(folder / "libpawl-server.so", "-D") if not tools.match(n)}
+    good = compare("libpawl-server.so", server, {"pawl_server_half"}) and good
+    return 0 if check_halves(folder) and good else 1
 
 
 if __name__ == "__main__":
