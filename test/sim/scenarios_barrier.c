@@ -179,7 +179,8 @@ static void late_closing_shuts_no_room(struct world *w, int32_t late_op)
     EXPECT(pawl_double_barrier_leave_async(d.room, -1, guest_told, &d) == 0);
     UNTIL(c.n_told == 2 && d.n_told == 2);
     EXPECT(c.err == 0 && d.err == 0 && world_n_children(w, "/room") <= 0);
-    pawl_double_barrier_free(leaver->room);
+    pawl_double_barrier_free(a.room);
+    pawl_double_barrier_free(b.room);
     pawl_double_barrier_free(c.room);
     pawl_double_barrier_free(d.room);
     pawl_double_barrier_free(other->room); /* its memory */
