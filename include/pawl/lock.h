@@ -11,7 +11,8 @@
  *     pawl_lock_free(l);
  *
  * The same queue of nodes as Curator's InterProcessMutex: C and Java processes share one lock.
- * First come, first served; each waiter watches only the one ahead, so a release wakes one. An
+ * First come, first served; each waiter watches only the one ahead, so a release wakes one (with
+ * `permits` as many as those ahead: whichever of them goes the next in line gets it). An
  * uncontended acquire is one round trip to the server.
  *
  * A waiter whose connection or session breaks queues again by itself; a node whose creation was not

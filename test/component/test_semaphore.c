@@ -154,6 +154,69 @@ static void a_mutex_has_the_nodes_of_curators(void **state)
     pawl_client_close(c[1]);
 }
 
+/* The older or the younger of two goes, by itself or by its session: who waits does not care. */
+static void whichever_holder_goes_the_next_in_line_is_woken(void **state)
+{
+    struct pawl_lock_options o = {.size = sizeof(o), .permits = 2};
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_lock *l[5] = {NULL};
+    struct told t[5];
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        told_init(&t[i]);
+        assert_int_equal(pawl_lock_new(c, "/permits", &o, &l[i]), 0);
+        assert_int_equal(pawl_lock_acquire_async(l[i], -1, tell_lock, &t[i]), 0);
+        until_nodes(c, "/permits", i + 1);
+    }
+    assert_int_equal(told_wait(&t[0]), 0);
+    assert_int_equal(told_wait(&t[1]), 0);
+    assert_int_equal(pawl_lock_release(l[1]), 0); /* the younger */
+    assert_int_equal(told_wait(&t[2]), 0);
+    assert_int_equal(pawl_lock_release(l[0]), 0); /* the older */
+    assert_int_equal(told_wait(&t[3]), 0);
+    assert_false(pawl_lock_held(l[4]));
+    grant_delete(c, pawl_lock_grant(l[3])); /* the younger, and not by itself */
+    assert_int_equal(told_wait(&t[4]), 0);
+    assert_true(pawl_lock_held(l[2]) && pawl_lock_held(l[4]));
+    for (int i = 0; i < 5; i++) {
+        pawl_lock_free(l[i]);
+    }
+    until_nodes(c, "/permits", 0);
+    until_no_watches();
+    pawl_client_close(c);
+}
+
+/* It is told apart from a death, whichever of the two it was. The watches: of the holders on their
+ * own nodes, and of each who waits on two ahead. */
+static void a_release_among_several_needs_no_delay(void **state)
+{
+    static const char path[] = "/permits/delay";
+    struct pawl_lock_options o = {.size = sizeof(o), .permits = 2, .delay_ms = 1000 * SOON_MS};
+    struct pawl_client *c[4];
+    struct pawl_lock *l[4] = {NULL};
+    struct told t[4];
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        c[i] = client_fixture_open(NULL);
+        told_init(&t[i]);
+        assert_int_equal(pawl_lock_new(c[i], path, &o, &l[i]), 0);
+        assert_int_equal(pawl_lock_acquire_async(l[i], -1, tell_lock, &t[i]), 0);
+        until_nodes(c[0], path, i + 1);
+    }
+    until_watches(2 + 4);
+    assert_int_equal(pawl_lock_release(l[1]), 0);
+    assert_int_equal(told_wait(&t[2]), 0);
+    until_watches(2 + 2);
+    assert_int_equal(pawl_lock_release(l[0]), 0);
+    assert_int_equal(told_wait(&t[3]), 0);
+    for (int i = 0; i < 4; i++) {
+        pawl_lock_free(l[i]);
+        pawl_client_close(c[i]);
+    }
+}
+
 static void the_old_semaphore_is_a_lock_with_permits(void **state)
 {
     static const char path[] = "/v/semv1";
@@ -696,6 +759,8 @@ int main(void)
         cmocka_unit_test(nodes_are_those_of_curator),
         cmocka_unit_test(a_mutex_has_the_nodes_of_curators),
         cmocka_unit_test(the_old_semaphore_is_a_lock_with_permits),
+        cmocka_unit_test(whichever_holder_goes_the_next_in_line_is_woken),
+        cmocka_unit_test(a_release_among_several_needs_no_delay),
         cmocka_unit_test(never_are_more_held_than_there_are),
         cmocka_unit_test(several_come_all_or_none),
         cmocka_unit_test(a_count_that_grows_wakes_who_waits),

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
+
 enum { AGAIN_MS = 100 }; /* what there was no memory for */
 
 static void attempt_watch_ref(void *attempt)
@@ -35,18 +37,49 @@ void attempt_ref(struct attempt *a)
     a->refs++;
 }
 
+static void free_ahead(struct attempt *a)
+{
+    for (size_t i = 0; i < a->n_ahead; i++) {
+        free(a->ahead[i]);
+    }
+    free(a->ahead);
+    a->ahead = NULL;
+    a->n_ahead = 0;
+}
+
 void attempt_unref(struct attempt *a)
 {
     struct recipe *r = a->r;
 
+    ASSERT(a->refs > 0);
     if (--a->refs > 0) {
         return;
     }
     free(a->path);
     free(a->room);
-    free(a->ahead);
+    free_ahead(a);
     free(a);
     recipe_unref(r);
+}
+
+int attempt_forget_ahead(struct attempt *a, size_t n)
+{
+    free_ahead(a);
+    a->ahead = calloc(n, sizeof(*a->ahead));
+    return a->ahead == NULL ? PAWL_ERR_NO_MEMORY : 0;
+}
+
+int attempt_watches_list(struct attempt *a, const char *folder)
+{
+    int rc = attempt_forget_ahead(a, 1);
+
+    a->ahead_is_list = true;
+    if (rc == 0) {
+        a->ahead[0] = recipe_copy(folder);
+        a->n_ahead = a->ahead[0] != NULL;
+        rc = a->ahead[0] == NULL ? PAWL_ERR_NO_MEMORY : 0;
+    }
+    return rc;
 }
 
 bool attempt_is_ours(const struct attempt *a)

@@ -24,8 +24,9 @@ struct attempt {
     bool died;              /* the one ahead was not released */
     bool waited;            /* the delay is over */
     bool placed;            /* its number is known to be its own */
-    char *ahead;            /* the node that is watched, or that we ask to watch ... */
-    bool ahead_is_list;     /* ... or the folder whose list is */
+    char **ahead;           /* the nodes that are watched, or that we ask to watch ... */
+    size_t n_ahead;
+    bool ahead_is_list; /* ... or the folder whose list is */
     struct step_watch watch_ahead, watch_own;
     void (*released)(void *arg, int err);
     void *released_arg;
@@ -44,6 +45,10 @@ bool attempt_is_ours(const struct attempt *a);
 
 /* It was made: what the answer says of it. False: no memory to remember it by. */
 bool attempt_keep(struct attempt *a, const struct pawl_reply *reply);
+
+/* Room for `n` others that are ahead, and none of them yet; or the list of all. NO_MEMORY. */
+int attempt_forget_ahead(struct attempt *a, size_t n);
+int attempt_watches_list(struct attempt *a, const char *folder);
 
 /* Goes on until it is done or the client closed; in the background, if it must. `released` is told.
  * With notice: who waits for us to die sees that we have released. */

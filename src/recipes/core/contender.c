@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "client/gzip.h"
 #include "recipes/core/attempt.h"
 
 enum {
@@ -16,10 +17,48 @@ static void requeue(struct contender *c);
 static void fail(struct contender *c, int err);
 static void ask_list(struct attempt *a);
 
+/* ---- states ---- */
+
+static const uint8_t contender_may_follow[] = {
+    [CONTENDER_IDLE] = 1 << CONTENDER_PROBING | 1 << CONTENDER_QUEUEING,
+    [CONTENDER_PROBING] = 1 << CONTENDER_QUEUEING | 1 << CONTENDER_IDLE,
+    [CONTENDER_QUEUEING] = 1 << CONTENDER_QUEUEING | 1 << CONTENDER_WAITING |
+                           1 << CONTENDER_DELAYED | 1 << CONTENDER_HELD | 1 << CONTENDER_IDLE,
+    [CONTENDER_WAITING] = 1 << CONTENDER_WAITING | 1 << CONTENDER_QUEUEING |
+                          1 << CONTENDER_DELAYED | 1 << CONTENDER_HELD | 1 << CONTENDER_IDLE,
+    [CONTENDER_DELAYED] = 1 << CONTENDER_WAITING | 1 << CONTENDER_QUEUEING | 1 << CONTENDER_HELD |
+                          1 << CONTENDER_IDLE,
+    [CONTENDER_HELD] = 1 << CONTENDER_IDLE,
+};
+
+/* What is true of a contender between any two moves. */
+static void contender_check(const struct contender *c)
+{
+    const struct attempt *a = c->attempt;
+
+    ASSERT((c->state == CONTENDER_IDLE) == (a == NULL));
+    ASSERT(a == NULL || a->owner == c);
+    if (c->state > CONTENDER_QUEUEING) {
+        ASSERT(a->path != NULL && a->token > 0 && a->session_id != 0);
+    }
+    ASSERT(c->state == CONTENDER_HELD || c->grant.state == PAWL_GRANT_NONE);
+}
+
+static void contender_move(struct contender *c, enum contender_state next)
+{
+    ASSERT((contender_may_follow[c->state] & 1 << next) != 0);
+    c->state = next;
+    contender_check(c);
+}
+
+/* ---- parting ---- */
+
 static void unwatch_ahead(struct attempt *a)
 {
-    recipe_unwatch(a->r, &a->watch_ahead, a->ahead,
-                   a->ahead_is_list ? PAWL_WATCHES_CHILDREN : PAWL_WATCHES_DATA);
+    for (size_t i = 0; i < a->n_ahead; i++) {
+        recipe_unwatch(a->r, &a->watch_ahead, a->ahead[i],
+                       a->ahead_is_list ? PAWL_WATCHES_CHILDREN : PAWL_WATCHES_DATA);
+    }
 }
 
 /* The contender and its attempt part. What is on its way finds no owner and cleans up. */
@@ -54,6 +93,27 @@ static void give_up(struct contender *c)
 
 static const char revoke_text[] = "__REVOKE__";
 
+static bool is_revoke_text(struct bytes b)
+{
+    return b.len == sizeof(revoke_text) - 1 && memcmp(b.data, revoke_text, b.len) == 0;
+}
+
+/* Who asks may compress what it writes although we do not, or the other way round. */
+static bool is_revocation(const struct pawl_reply *reply)
+{
+    struct bytes data = bytes_of(reply->data.data, reply->data.len);
+    uint8_t *unpacked;
+    size_t len;
+    bool is;
+
+    if (is_revoke_text(data) || gzip_unpack(data, sizeof(revoke_text), &unpacked, &len) != 0) {
+        return is_revoke_text(data);
+    }
+    is = is_revoke_text(bytes_of(unpacked, len));
+    free(unpacked);
+    return is;
+}
+
 static void watch_own_later(struct attempt *a)
 {
     if (a->owner != NULL && a->owner->state == CONTENDER_HELD) {
@@ -67,8 +127,7 @@ static void own_read(const struct pawl_reply *reply, void *attempt)
     struct contender *c = a->owner;
 
     if (recipe_was_done(reply)) {
-        if (c != NULL && c->revoked != NULL && reply->data.len == sizeof(revoke_text) - 1 &&
-            memcmp(reply->data.data, revoke_text, reply->data.len) == 0) {
+        if (c != NULL && c->revoked != NULL && is_revocation(reply)) {
             c->revoked(c);
         }
     } else if (reply->err == PAWL_ERR_NO_NODE && c != NULL && c->state == CONTENDER_HELD) {
@@ -116,15 +175,21 @@ static void held_long(void *contender)
     }
 }
 
-/* ---- the one ahead ---- */
+/* ---- who is ahead ---- */
 
+/* A listing that is on its way shows what the event tells of: it was asked for before, but is
+ * answered after it. */
 static void ahead_event(const struct pawl_event *event, void *attempt)
 {
     struct attempt *a = attempt;
+    bool died = event->type == PAWL_EVENT_DELETED;
 
-    if (a->owner != NULL && a->owner->state == CONTENDER_WAITING && !a->listing &&
-        event->type != PAWL_EVENT_SESSION) {
-        a->died = event->type == PAWL_EVENT_DELETED;
+    if (a->owner == NULL || a->owner->state != CONTENDER_WAITING ||
+        event->type == PAWL_EVENT_SESSION) {
+        return;
+    }
+    a->died = died || (a->listing && a->died);
+    if (!a->listing) {
         ask_list(a);
     }
 }
@@ -138,7 +203,9 @@ static void ahead_read(const struct pawl_reply *reply, void *attempt)
         unwatch_ahead(a);
     } else if (reply->err == PAWL_ERR_NO_NODE) {
         a->died = true; /* nobody saw how it went: the delay is on the safe side */
-        ask_list(a);
+        if (!a->listing) {
+            ask_list(a);
+        }
     } else if (!recipe_was_done(reply)) { /* what its data are does not matter */
         fail(c, reply->err);
     }
@@ -146,21 +213,34 @@ static void ahead_read(const struct pawl_reply *reply, void *attempt)
 }
 
 /* With get and not with exists: that would leave a watch behind when the node is gone already. */
-static void watch_ahead(struct contender *c, const char *name)
+static int watch_one(struct attempt *a, char *path)
+{
+    int rc = path == NULL
+                 ? PAWL_ERR_NO_MEMORY
+                 : pawl_get_async(a->r->client, path, &a->watch_ahead.ask, ahead_read, a);
+
+    if (rc == 0) {
+        a->ahead[a->n_ahead++] = path;
+        attempt_ref(a);
+    } else {
+        free(path);
+    }
+    return rc;
+}
+
+/* Those that were watched before and are not named any more have gone, and their watches with them:
+ * nobody comes in ahead of us. */
+static void watch_ahead(struct contender *c, const char *const *names, size_t n)
 {
     struct attempt *a = c->attempt;
-    int rc;
+    int rc = attempt_forget_ahead(a, n);
 
-    c->state = CONTENDER_WAITING;
-    free(a->ahead);
-    a->ahead = recipe_join(c->o.base, name);
-    rc = a->ahead == NULL
-             ? PAWL_ERR_NO_MEMORY
-             : pawl_get_async(c->r->client, a->ahead, &a->watch_ahead.ask, ahead_read, a);
+    contender_move(c, CONTENDER_WAITING);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        rc = watch_one(a, recipe_join(c->o.base, names[i]));
+    }
     if (rc != 0) {
         fail(c, rc);
-    } else {
-        attempt_ref(a);
     }
 }
 
@@ -169,7 +249,7 @@ static void watch_list(struct contender *c)
 {
     struct attempt *a = c->attempt;
 
-    c->state = CONTENDER_WAITING;
+    contender_move(c, CONTENDER_WAITING);
     if (!step_watch_is_set(&a->watch_ahead)) {
         ask_list(a);
     }
@@ -186,10 +266,11 @@ static void claim(struct contender *c)
         fail(c, PAWL_ERR_NO_MEMORY);
         return;
     }
-    c->state = CONTENDER_HELD;
+    contender_move(c, CONTENDER_HELD);
     unwatch_ahead(a);
     observer_remove(&c->observer);
     grant_give(&c->grant, path, a->token, a->session_id);
+    ASSERT(c->grant.state == PAWL_GRANT_CERTAIN);
     if (!c->o.revocable) {
         timer_set(c->r->e, &c->own, machine_now_ms() + c->o.watch_own_after_ms);
     }
@@ -202,7 +283,7 @@ static void our_turn(struct contender *c)
 
     if (c->o.delay_ms > 0 && a->died && !a->waited) {
         a->waited = true;
-        c->state = CONTENDER_DELAYED;
+        contender_move(c, CONTENDER_DELAYED);
         timer_set(c->r->e, &c->delay, machine_now_ms() + c->o.delay_ms);
         return;
     }
@@ -222,7 +303,7 @@ static void decide_sorted(struct contender *c, const struct pawl_strings *names)
 {
     const char **copy = malloc(2 * names->n * sizeof(*copy));
     struct pawl_strings sorted = {.items = copy, .n = names->n};
-    size_t own = 0, watch = 0;
+    size_t own = 0, watch = 0, n_watch = 1;
 
     if (copy == NULL) {
         fail(c, PAWL_ERR_NO_MEMORY);
@@ -231,14 +312,14 @@ static void decide_sorted(struct contender *c, const struct pawl_strings *names)
     memcpy(copy, names->items, names->n * sizeof(*copy));
     contender_sort(c, copy, copy + names->n, names->n);
     contender_find(&sorted, c->attempt->name, &own);
-    if (contender_may_hold(c, &sorted, own, &watch)) {
+    if (contender_may_hold(c, &sorted, own, &watch, &n_watch)) {
         our_turn(c);
     } else if (c->is_try) {
         fail(c, PAWL_ERR_OPERATION_TIMEOUT);
     } else if (c->o.watch_list) {
         watch_list(c);
     } else {
-        watch_ahead(c, sorted.items[watch < sorted.n ? watch : 0]);
+        watch_ahead(c, &sorted.items[watch], n_watch);
     }
     free(copy);
 }
@@ -265,8 +346,7 @@ static void decide(struct contender *c, const struct pawl_strings *names)
         (c->attempt->shares && !c->o.rule->place_is_ours(c, names))) {
         requeue(c);
     } else if (c->r->e->core->state == PAWL_STATE_READ_ONLY) {
-        c->state =
-            CONTENDER_QUEUEING; /* it may be behind: asked again when the link is a real one */
+        contender_move(c, CONTENDER_QUEUEING); /* it may be behind: asked again later */
     } else if (has_no_place(c, names, own)) {
         fail(c, PAWL_ERR_NODE_EXISTS);
     } else if (c->o.rule != NULL || c->o.permits > 1) {
@@ -276,7 +356,7 @@ static void decide(struct contender *c, const struct pawl_strings *names)
     } else if (c->is_try) {
         fail(c, PAWL_ERR_OPERATION_TIMEOUT);
     } else {
-        watch_ahead(c, names->items[watch]);
+        watch_ahead(c, &names->items[watch], 1);
     }
 }
 
@@ -308,10 +388,8 @@ static void ask_list(struct attempt *a)
         c->o.watch_list && c->state == CONTENDER_WAITING && !step_watch_is_set(&a->watch_ahead);
     int rc = 0;
 
-    if (watched && a->ahead == NULL) {
-        a->ahead = recipe_copy(c->o.base);
-        a->ahead_is_list = true;
-        rc = a->ahead == NULL ? PAWL_ERR_NO_MEMORY : 0;
+    if (watched && a->n_ahead == 0) {
+        rc = attempt_watches_list(a, c->o.base);
     }
     rc = rc != 0 ? rc
                  : pawl_children_async(c->r->client, c->o.base,
@@ -419,7 +497,7 @@ static int inherit(struct contender *c)
     attempt_ref(a);
     a->listing = true;
     c->attempt = a;
-    c->state = CONTENDER_QUEUEING;
+    contender_move(c, CONTENDER_QUEUEING);
     keep_place(a);
     if (c->o.revocable) {
         watch_own(a);
@@ -458,7 +536,7 @@ static int queue(struct contender *c)
     free(path);
     attempt_ref(a);
     c->attempt = a;
-    c->state = CONTENDER_QUEUEING;
+    contender_move(c, CONTENDER_QUEUEING);
     if (pawl_children_async(c->r->client, c->o.base, NULL, listed, a) == 0) {
         a->listing = true;
         attempt_ref(a);
@@ -496,10 +574,10 @@ static void requeue(struct contender *c)
 
 static void to_idle(struct contender *c)
 {
-    if (c->state != CONTENDER_IDLE && c->state != CONTENDER_HELD) {
+    if (c->state != CONTENDER_HELD) {
         observer_remove(&c->observer);
     }
-    c->state = CONTENDER_IDLE;
+    contender_move(c, CONTENDER_IDLE);
 }
 
 static void fail(struct contender *c, int err)
@@ -569,7 +647,7 @@ static int probe(struct contender *c)
     }
     attempt_ref(a);
     c->attempt = a;
-    c->state = CONTENDER_PROBING;
+    contender_move(c, CONTENDER_PROBING);
     return 0;
 }
 
@@ -612,8 +690,10 @@ void contender_stop(struct contender *c)
     if (c->state == CONTENDER_HELD) {
         grant_take_back(&c->grant);
     }
-    give_up(c);
-    to_idle(c);
+    if (c->state != CONTENDER_IDLE) {
+        give_up(c);
+        to_idle(c);
+    }
 }
 
 void contender_release(struct contender *c, void (*done)(void *arg, int err), void *arg)
@@ -623,7 +703,7 @@ void contender_release(struct contender *c, void (*done)(void *arg, int err), vo
     ASSERT(c->state == CONTENDER_HELD);
     grant_take_back(&c->grant);
     a = let_go(c);
-    c->state = CONTENDER_IDLE;
+    contender_move(c, CONTENDER_IDLE);
     a->released = done;
     a->released_arg = arg;
     if (c->o.delay_ms > 0) {

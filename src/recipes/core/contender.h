@@ -2,16 +2,21 @@
 /* contender.h - one place in a queue of ephemeral sequential nodes: what is under lock, read/write
  * lock, semaphore, latch and selector.
  *
- *          start            created and listed      not our turn: watch the one ahead
- *   IDLE --------> QUEUEING ------------------> (rule) ------------------------> WAITING
- *    ^                ^                           |  ^                              |
- *    |                |                 our turn  |  +------- it is gone -----------+
- *    |                |                           v
- *    |                |                      [ DELAYED ]  the one ahead died, and a delay is wanted
- *    |                |                           |
- *    |                |                           v
- *    +--- release ----|------------------------ HELD          the grant says the rest
- *                     +---- our node or its session is gone while we queue: a new node
+ *   IDLE ----- start ------> QUEUEING -- created, listed --> (rule) -- not yet --> WAITING
+ *    ^ |                      ^  ^ ^                          |  ^                    |
+ *    | |      nobody holds it |  | |                 our turn |  +--- one has gone ---+
+ *    | +-- a try --> PROBING -+  | |                          v
+ *    |                  |        | |                     [ DELAYED ]  one ahead died, and a
+ *    +-- it is held ----+        | |                          |       delay is wanted
+ *    |                           | |                          v
+ *    +--- release ---------------|-|------------------------ HELD     the grant says the rest
+ *    |                           | |
+ *    |                           | +-- our node or its session is gone while we queue: a new node
+ *    +--- stop, or it failed     +---- the server is read-only: listed again when it is not
+ *         (any but IDLE)
+ *
+ * Who waits watches the one ahead; with several permits as many as those; or, if the rule is one
+ * that counts, the whole list.
  *
  * The create and the first listing are sent together: without contention one round trip. A claim
  * counts only if the node belongs to the session that we have now, and never on a read-only server.
@@ -112,12 +117,12 @@ char *contender_own_path(const struct contender *c, const char *place);
 
 bool contender_find(const struct pawl_strings *names, const char *name, size_t *at);
 
-/* Whether `own` holds; otherwise `*watch` is the one to wait for. The rule of most in one pass,
- * without sorting; and any rule, with names in order. */
+/* Whether `own` holds; otherwise `*watch` is the one to wait for, or the first of `n_watch`. The
+ * rule of most in one pass, without sorting; and any rule, with names in order. */
 bool contender_is_first(const struct contender *c, const struct pawl_strings *names, size_t own,
                         size_t *watch);
 bool contender_may_hold(const struct contender *c, const struct pawl_strings *sorted, size_t own,
-                        size_t *watch);
+                        size_t *watch, size_t *n_watch);
 
 /* Whether ours is not the only one with the last number there is. */
 bool contender_number_is_shared(const struct contender *c, const struct pawl_strings *names,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "recipes/core/contender.h"
 
 /* ---- the order ---- */
@@ -119,23 +120,31 @@ bool contender_is_first(const struct contender *c, const struct pawl_strings *na
     return first;
 }
 
-/* The first `permits` hold; the others watch the one so many places ahead. */
-static bool is_among_first(const struct contender *c, const struct pawl_strings *names, size_t own,
-                           size_t *watch)
+/* The first `permits` hold. The others watch as many as that just ahead: before less than so many
+ * are left one of these must go, whichever it is. */
+static bool is_among_first(const struct contender *c, size_t own, size_t *watch, size_t *n_watch)
 {
     size_t permits = (size_t)c->o.permits;
 
-    (void)names;
     *watch = own < permits ? own : own - permits;
+    *n_watch = permits;
     return own < permits;
 }
 
 bool contender_may_hold(const struct contender *c, const struct pawl_strings *sorted, size_t own,
-                        size_t *watch)
+                        size_t *watch, size_t *n_watch)
 {
     bool custom = c->o.rule != NULL && c->o.rule->holds != NULL;
+    bool holds;
 
-    return (custom ? c->o.rule->holds : is_among_first)(c, sorted, own, watch);
+    ASSERT(own < sorted->n);
+    if (!custom) {
+        return is_among_first(c, own, watch, n_watch);
+    }
+    holds = c->o.rule->holds(c, sorted, own, watch);
+    *watch = *watch < sorted->n ? *watch : 0;
+    *n_watch = 1;
+    return holds;
 }
 
 bool contender_number_is_shared(const struct contender *c, const struct pawl_strings *names,

@@ -177,6 +177,8 @@ void grant_give(struct pawl_grant *g, char *path, int64_t czxid, int64_t session
 {
     enum pawl_state state = g->r->e->core->state;
 
+    ASSERT(path != NULL && czxid > 0);
+    ASSERT(session_id != 0 && session_id == g->r->e->core->session_id);
     free(g->path);
     g->path = path;
     g->token = (uint64_t)czxid;
