@@ -181,8 +181,7 @@ static void put_data(struct box *box, struct bytes data, bool inflate, struct pa
     }
     rc = gzip_unpack(data, INT32_MAX, &unpacked, &len);
     if (rc != 0) {
-        out->err = rc;
-        out->data = (struct pawl_bytes){NULL, 0};
+        out->err = rc; /* with the data as they are */
         return;
     }
     kept = take(box, len + 1);

@@ -215,9 +215,8 @@ static void ahead_read(const struct pawl_reply *reply, void *attempt)
 /* With get and not with exists: that would leave a watch behind when the node is gone already. */
 static int watch_one(struct attempt *a, char *path)
 {
-    int rc = path == NULL
-                 ? PAWL_ERR_NO_MEMORY
-                 : pawl_get_async(a->r->client, path, &a->watch_ahead.ask, ahead_read, a);
+    int rc = path == NULL ? PAWL_ERR_NO_MEMORY
+                          : pawl_get_async(a->r->client, path, &a->watch_ahead.ask, ahead_read, a);
 
     if (rc == 0) {
         a->ahead[a->n_ahead++] = path;
