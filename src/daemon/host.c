@@ -16,6 +16,7 @@
 #include "os/clock.h"
 #include "os/disk_posix.h"
 #include "os/entropy.h"
+#include "os/open_files.h"
 #include "os/socket.h"
 #include "pawl/error.h"
 #include "store/recovery.h"
@@ -283,32 +284,65 @@ static void on_wake(uv_async_t *async)
 
 /* ---- opening ---- */
 
-static int open_disks(struct host *h, struct host_error *error)
+static int open_disk(struct host *h, const char *path, struct disk **out, struct host_error *error)
 {
-    const struct config *c = h->config;
-    int rc = disk_posix_open(c->store.data_dir, c->store.autocreate, &h->data_disk);
+    bool may_make = h->config->store.autocreate;
+    int rc = disk_posix_open(path, may_make, out);
 
-    if (rc == PAWL_OK && strcmp(c->store.log_dir, c->store.data_dir) != 0) {
-        rc = disk_posix_open(c->store.log_dir, c->store.autocreate, &h->log_disk);
-    } else {
-        h->log_disk = h->data_disk;
-    }
     if (rc != PAWL_OK) {
         return set_error(error, rc, EXIT_DATA_FOLDER, "%s%s", disk_posix_open_error(),
-                         rc == PAWL_ERR_NOT_FOUND && !c->store.autocreate
+                         rc == PAWL_ERR_NOT_FOUND && !may_make
                              ? ". Make it; datadir.autocreate=false forbids the server to do so"
                              : "");
     }
-    rc = disk_posix_lock(h->data_disk, LOCK_FILE, &h->data_lock);
-    if (rc == PAWL_OK && h->log_disk != h->data_disk) {
-        rc = disk_posix_lock(h->log_disk, LOCK_FILE, &h->log_lock);
-    }
-    if (rc != PAWL_OK) {
-        return set_error(error, rc, EXIT_DATA_FOLDER, "the data folder %s cannot be locked: %s",
-                         c->store.data_dir,
-                         disk_last_error(h->data_lock == NULL ? h->data_disk : h->log_disk));
+    return PAWL_OK;
+}
+
+/* Apache's server takes no lock, so it has to be looked for. */
+static int look_for_others(const char *path, struct host_error *error)
+{
+    char inside[4096], who[512];
+
+    snprintf(inside, sizeof(inside), "%s/" STORE_FOLDER, path);
+    if (open_files_find_writer(inside, who, sizeof(who)) ||
+        open_files_find_zookeeper(path, who, sizeof(who))) {
+        return set_error(error, PAWL_ERR_BUSY, EXIT_DATA_FOLDER,
+                         "the directory %s is in use by another server: %s. Nothing was changed. "
+                         "Stop that server first",
+                         path, who);
     }
     return PAWL_OK;
+}
+
+static int take_disk(struct host *h, const char *path, struct disk **disk, struct disk_lock **lock,
+                     struct host_error *error)
+{
+    int rc = open_disk(h, path, disk, error);
+
+    if (rc == PAWL_OK) {
+        rc = look_for_others(path, error);
+    }
+    if (rc != PAWL_OK) {
+        return rc;
+    }
+    rc = disk_posix_lock(*disk, LOCK_FILE, lock);
+    if (rc != PAWL_OK) {
+        return set_error(error, rc, EXIT_DATA_FOLDER, "the data folder %s cannot be locked: %s",
+                         path, disk_last_error(*disk));
+    }
+    return PAWL_OK;
+}
+
+static int take_disks(struct host *h, struct host_error *error)
+{
+    const struct config *c = h->config;
+    int rc = take_disk(h, c->store.data_dir, &h->data_disk, &h->data_lock, error);
+
+    if (rc != PAWL_OK || strcmp(c->store.log_dir, c->store.data_dir) == 0) {
+        h->log_disk = h->data_disk;
+        return rc;
+    }
+    return take_disk(h, c->store.log_dir, &h->log_disk, &h->log_lock, error);
 }
 
 static int recover(struct host *h, struct tree **tree, int64_t *zxid, struct host_error *error)
@@ -385,31 +419,50 @@ static void observe_start(struct host *h)
     s->stats.digest_mismatches_count += h->loaded.n_digest_mismatches;
 }
 
-static int open_listeners(struct host *h, struct host_error *error)
+/* Listens, but nobody is accepted before start_accepting(): a client that connects meanwhile waits
+ * for its answer. */
+static int take_port(struct host *h, struct host_error *error)
 {
     const struct config *c = h->config;
-    int rc, fd;
+    int rc;
 
-    if (c->net.client_port >= 0) {
-        rc = socket_listen_tcp(c->net.client_address, c->net.client_port, c->net.backlog, &fd,
-                               &h->port);
-        if (rc != PAWL_OK) {
-            return set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
-        }
-        acceptor_start(h, 0, fd);
-        log_info("binding to port %s:%d",
-                 c->net.client_address == NULL ? "*" : c->net.client_address, h->port);
+    if (c->net.client_port < 0) {
+        return PAWL_OK;
     }
-    if (c->net.unix_socket != NULL) {
-        rc = socket_listen_unix(c->net.unix_socket, c->net.backlog, &fd);
-        if (rc != PAWL_OK) {
-            return set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
-        }
-        acceptor_start(h, 1, fd);
-        socket_place_of(c->net.unix_socket, &h->listeners[1].place);
-        log_info("binding to socket %s", c->net.unix_socket);
+    rc = socket_listen_tcp(c->net.client_address, c->net.client_port, c->net.backlog,
+                           &h->listeners[0].fd, &h->port);
+    if (rc != PAWL_OK) {
+        return set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
     }
+    log_info("binding to port %s:%d", c->net.client_address == NULL ? "*" : c->net.client_address,
+             h->port);
     return PAWL_OK;
+}
+
+static int take_unix_socket(struct host *h, struct host_error *error)
+{
+    const struct config *c = h->config;
+    int rc;
+
+    if (c->net.unix_socket == NULL) {
+        return PAWL_OK;
+    }
+    rc = socket_listen_unix(c->net.unix_socket, c->net.backlog, &h->listeners[1].fd);
+    if (rc != PAWL_OK) {
+        return set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
+    }
+    socket_place_of(c->net.unix_socket, &h->listeners[1].place);
+    log_info("binding to socket %s", c->net.unix_socket);
+    return PAWL_OK;
+}
+
+static void start_accepting(struct host *h)
+{
+    for (int i = 0; i < MAX_LISTENERS; i++) {
+        if (h->listeners[i].fd >= 0) {
+            acceptor_start(h, i, h->listeners[i].fd);
+        }
+    }
 }
 
 static void init_loop(struct host *h)
@@ -436,40 +489,65 @@ static void init_loop(struct host *h)
     h->wake.data = h;
 }
 
-static int host_fill(struct host *h, struct host_error *error)
+/* What only one server may have, before anything is read or changed on disk: the port, which
+ * leaves no trace if it is taken, then the directories, then the socket, which may lie in one. */
+static int host_take(struct host *h, struct host_error *error)
 {
-    struct tree_options tree_options = {.extended_types = h->config->server.extended_types,
-                                        .no_digest = !h->config->store.digest};
+    int rc = take_port(h, error);
+
+    if (rc == PAWL_OK && !h->in_memory) {
+        rc = take_disks(h, error);
+    }
+    return rc == PAWL_OK ? take_unix_socket(h, error) : rc;
+}
+
+static int host_load(struct host *h, struct host_error *error)
+{
     struct tree *tree;
     int64_t zxid = 0;
-    int rc;
+    int rc = recover(h, &tree, &zxid, error);
 
-    if (h->in_memory) {
-        tree = tree_new(&tree_options);
-        tree_add_system_nodes(tree);
-    } else {
-        if ((rc = open_disks(h, error)) != PAWL_OK ||
-            (rc = recover(h, &tree, &zxid, error)) != PAWL_OK) {
-            return rc;
-        }
-        rc = start_threads(h, error);
-        if (rc != PAWL_OK) {
-            tree_free(tree);
-            return rc;
-        }
+    if (rc != PAWL_OK) {
+        return rc;
+    }
+    rc = start_threads(h, error);
+    if (rc != PAWL_OK) {
+        tree_free(tree);
+        return rc;
     }
     start_member(h, tree, zxid);
-    if (!h->in_memory) {
-        observe_start(h);
+    observe_start(h);
+    return PAWL_OK;
+}
+
+static void host_begin_empty(struct host *h)
+{
+    struct tree_options options = {.extended_types = h->config->server.extended_types,
+                                   .no_digest = !h->config->store.digest};
+    struct tree *tree = tree_new(&options);
+
+    tree_add_system_nodes(tree);
+    start_member(h, tree, 0);
+}
+
+static int host_fill(struct host *h, struct host_error *error)
+{
+    int rc = host_take(h, error);
+
+    if (rc == PAWL_OK && h->in_memory) {
+        host_begin_empty(h);
+    } else if (rc == PAWL_OK) {
+        rc = host_load(h, error);
+    }
+    if (rc != PAWL_OK) {
+        return rc;
     }
     if (h->config->store.session_dir != NULL) {
         h->owners = owners_open(h, h->config->store.session_dir);
     }
-    rc = open_listeners(h, error);
-    if (rc == PAWL_OK) {
-        facts_start(h);
-    }
-    return rc;
+    facts_start(h);
+    start_accepting(h);
+    return PAWL_OK;
 }
 
 int host_open(const struct config *config, bool in_memory, struct host **out,
