@@ -36,6 +36,9 @@ struct disk_ops {
     int (*truncate)(struct disk_file *f, uint64_t size);
     int (*sync)(struct disk_file *f);
     int (*size)(struct disk_file *f, uint64_t *out);
+    /* The first place from `offset` on that need not read as zero, for those who look for the end
+     * of something: a padded file is mostly a hole. NULL: not known, every place is one. */
+    uint64_t (*data_after)(struct disk_file *f, uint64_t offset);
     int (*rename)(struct disk *d, const char *from, const char *to);
     int (*remove)(struct disk *d, const char *name);
     /* Names only, no order, without "." and "..". */
@@ -99,6 +102,11 @@ static inline int disk_sync(struct disk_file *f)
 static inline int disk_size(struct disk_file *f, uint64_t *out)
 {
     return f->ops->size(f, out);
+}
+
+static inline uint64_t disk_data_after(struct disk_file *f, uint64_t offset)
+{
+    return f->ops->data_after == NULL ? offset : f->ops->data_after(f, offset);
 }
 
 static inline int disk_rename(struct disk *d, const char *from, const char *to)

@@ -67,6 +67,7 @@ struct config {
         const char *session_dir; /* of local:DIR, not a key: see owners.h; NULL: none */
         bool autocreate;
         bool trust_empty_snapshot;
+        bool accept_loss;
         bool force_sync;
         int64_t fsync_warning_ms;
         int snap_count;

@@ -27,6 +27,8 @@ static const char usage[] =
     "\n"
     "  --data DIR          data folder; needs no configuration file\n"
     "  --port N            client port, 0 picks a free one and prints it (default 2181)\n"
+    "  --accept-loss       start although acknowledged transactions are damaged or missing, from\n"
+    "                      the last good one; what is not used is kept in files named aside.*\n"
     "  --check             check the configuration, say what is in effect, and exit\n"
     "  -D NAME=VALUE       set a property, as with -Dzookeeper.NAME=VALUE in Java\n"
     "  --log-level LEVEL   error, warn, info (default) or debug\n"
@@ -47,14 +49,25 @@ struct arguments {
     const char *properties[64];
     size_t n_properties;
     bool json;
+    bool accept_loss;
     bool check;
 };
 
-enum { OPT_DATA = 256, OPT_PORT, OPT_CHECK, OPT_LEVEL, OPT_JSON, OPT_KEYS, OPT_VERSION };
+enum {
+    OPT_DATA = 256,
+    OPT_PORT,
+    OPT_ACCEPT_LOSS,
+    OPT_CHECK,
+    OPT_LEVEL,
+    OPT_JSON,
+    OPT_KEYS,
+    OPT_VERSION
+};
 
 static const struct option long_options[] = {
     {"data", required_argument, NULL, OPT_DATA},
     {"port", required_argument, NULL, OPT_PORT},
+    {"accept-loss", no_argument, NULL, OPT_ACCEPT_LOSS},
     {"check", no_argument, NULL, OPT_CHECK},
     {"log-level", required_argument, NULL, OPT_LEVEL},
     {"json", no_argument, NULL, OPT_JSON},
@@ -107,6 +120,9 @@ static void parse_arguments(int argc, char **argv, struct arguments *a)
         case OPT_PORT:
             a->port = optarg;
             break;
+        case OPT_ACCEPT_LOSS:
+            a->accept_loss = true;
+            break;
         case OPT_CHECK:
             a->check = true;
             break;
@@ -157,6 +173,9 @@ static void load(struct config *c, const struct arguments *a, struct config_line
     }
     if (a->log_level != NULL) {
         config_set(c, "log.level", a->log_level, CONFIG_OPTION, errors);
+    }
+    if (a->accept_loss) {
+        config_set(c, "recovery.acceptLoss", "true", CONFIG_OPTION, errors);
     }
     if (a->json) {
         config_set(c, "log.format", "json", CONFIG_OPTION, errors);

@@ -111,6 +111,7 @@ void options_for_recovery(const struct config *c, struct recovery_options *out)
         .limit_bytes =
             (size_t)c->server.max_packet_bytes + (size_t)c->server.max_packet_extra_bytes,
         .trust_empty = c->store.trust_empty_snapshot,
+        .accept_loss = c->store.accept_loss,
         .no_autocreate = !c->ensemble.db_autocreate,
         .no_make_folders = !c->store.autocreate,
         .codec = options_codec(c),

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "os/clock.h"
 #include "pawl/error.h"
+#include "store/txnlog_format.h"
 
 struct txnlog_thread {
     struct txnlog_thread_options options;
@@ -93,7 +94,7 @@ static bool take(struct txnlog_thread *t, struct txn_batch *batch)
     }
     t->sleeping = false;
     any = !txn_batch_empty(&t->waiting);
-    txn_batch_move(batch, &t->waiting);
+    txn_batch_take(batch, &t->waiting, TXNLOG_WRITE_BYTES);
     pthread_mutex_unlock(&t->lock);
     return any;
 }
@@ -133,7 +134,8 @@ int txnlog_thread_start(const struct txnlog_thread_options *options, struct txnl
     txn_batch_init(&t->waiting);
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->changed, NULL);
-    ASSERT(pthread_create(&t->thread, NULL, run, t) == 0);
+    rc = pthread_create(&t->thread, NULL, run, t);
+    ASSERT(rc == 0);
     *out = t;
     return PAWL_OK;
 }

@@ -215,6 +215,21 @@ static int posix_size(struct disk_file *base, uint64_t *out)
     return 0;
 }
 
+/* Where the system cannot tell, it may be right here. */
+static uint64_t posix_data_after(struct disk_file *base, uint64_t offset)
+{
+    struct posix_file *f = file_of(base);
+    off_t found = lseek(f->fd, (off_t)offset, SEEK_DATA);
+    struct stat st;
+
+    if (found >= 0) {
+        return (uint64_t)found;
+    }
+    return errno == ENXIO && fstat(f->fd, &st) == 0 && (uint64_t)st.st_size > offset
+               ? (uint64_t)st.st_size
+               : offset;
+}
+
 static int posix_truncate(struct disk_file *base, uint64_t size)
 {
     struct posix_file *f = file_of(base);
@@ -361,6 +376,7 @@ static const struct disk_ops posix_ops = {
     .truncate = posix_truncate,
     .sync = posix_sync,
     .size = posix_size,
+    .data_after = posix_data_after,
     .rename = posix_rename,
     .remove = posix_remove,
     .list = posix_list,

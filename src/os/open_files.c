@@ -128,9 +128,8 @@ static bool look_at_descriptors(const struct writer_search *s, DIR *fds, int pro
 
 static bool is_writer(int proc_fd, const char *pid, void *arg)
 {
-    int fd = is_same_program(proc_fd)
-                 ? -1
-                 : openat(proc_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd =
+        is_same_program(proc_fd) ? -1 : openat(proc_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *fds = fd < 0 ? NULL : fdopendir(fd);
     bool found;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open_files.h - whether another process is writing in a directory.
  *
- * Apache's server takes no lock, so a lock of ours says nothing about it. What gives it away is what
- * the system knows: a file of the directory that it has open for writing, or that it was started on
- * the directory. On systems without /proc, and for processes that we may not look into, nothing is
- * found. */
+ * Apache's server takes no lock, so a lock of ours says nothing about it. What gives it away is
+ * what the system knows: a file of the directory that it has open for writing, or that it was
+ * started on the directory. On systems without /proc, and for processes that we may not look into,
+ * nothing is found. */
 #ifndef PAWL_OS_OPEN_FILES_H
 #define PAWL_OS_OPEN_FILES_H
 

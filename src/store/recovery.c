@@ -5,12 +5,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "pawl/error.h"
 #include "store/apply.h"
+#include "store/aside.h"
+#include "store/durable.h"
 #include "store/file_names.h"
 #include "store/snapshot_read.h"
 #include "store/snapshot_write.h"
@@ -25,9 +28,12 @@ struct recovery {
     struct recovery_report *report;
     struct tree *tree;
     struct snapshot_info info; /* of the snapshot taken */
-    int64_t newest_bad;        /* zxid of the newest snapshot with a wrong seal, -1: none */
-    bool has_unusable;         /* a snapshot above 0 is there but cannot be used */
+    int64_t newest_bad;        /* zxid of the newest snapshot that cannot be used, -1: none */
     int64_t previous;          /* zxid of the last record replayed, or of the snapshot */
+    bool is_gap;               /* report->place is a record that does not follow `previous` */
+    bool may_go_on;            /* refused, but what was read is good as far as it goes */
+    bool may_be_empty;         /* an empty folder may become a database */
+    bool has_initialize;       /* the file that allows it once is there */
 };
 
 static int fail(struct recovery *r, int rc, const char *format, ...)
@@ -172,23 +178,21 @@ static int clean_up(struct recovery *r)
     return rc == 0 ? 0 : disk_failed(r, r->snapshots, rc);
 }
 
-static int prepare_folders(struct recovery *r)
+static int check_folders(struct recovery *r)
 {
     int rc = check_level(r, r->snapshots);
 
     if (rc == 0) {
         rc = check_level(r, r->logs);
     }
-    if (rc == 0) {
-        rc = check_separate(r);
-    }
-    if (rc == 0) {
-        rc = make_folder(r, r->snapshots);
-    }
-    if (rc == 0 && r->logs != r->snapshots) {
-        rc = make_folder(r, r->logs);
-    }
-    return rc == 0 ? clean_up(r) : rc;
+    return rc == 0 ? check_separate(r) : rc;
+}
+
+static int make_folders(struct recovery *r)
+{
+    int rc = make_folder(r, r->snapshots);
+
+    return rc == 0 && r->logs != r->snapshots ? make_folder(r, r->logs) : rc;
 }
 
 /* ---- the snapshot ---- */
@@ -210,7 +214,7 @@ static int try_snapshot(struct recovery *r, const struct file_name *file, size_t
         log_warn("%s is not a whole snapshot, as a crash while writing it leaves it; trying an "
                  "older one",
                  path);
-        r->has_unusable = r->has_unusable || file->zxid > 0;
+        r->newest_bad = r->newest_bad < 0 ? file->zxid : r->newest_bad;
         return PAWL_ERR_CORRUPT;
     }
     (*n_tried)++;
@@ -303,89 +307,221 @@ static void compare_txn_digest(struct recovery *r, const struct txn *txn)
 
 /* ---- the log ---- */
 
-static void note_gap(struct recovery *r, const struct txnlog_record *record)
+#define WAYS_OUT                                                                                  \
+    "Nothing was changed. Restore the file from a backup; or, in an ensemble, move " STORE_FOLDER \
+    " away and let this member fetch its data from the others; or, to go on from transaction "    \
+    "0x%" PRIx64 " without all that came after it, start once with --accept-loss, which keeps "   \
+    "what it does not use in files named aside.*"
+
+static uint64_t good_zxid(const struct recovery *r)
 {
+    return r->report->last_zxid < 0 ? 0 : (uint64_t)r->report->last_zxid;
+}
+
+static int fail_damaged(struct recovery *r)
+{
+    const struct txnlog_place *p = &r->report->place;
+
+    r->may_go_on = true;
+    return fail(r, PAWL_ERR_CORRUPT,
+                "the transaction log %s is damaged at offset %" PRIu64
+                ": %s. The last good transaction before it is 0x%" PRIx64
+                "; later ones may be lost. " WAYS_OUT,
+                p->file, p->offset, p->reason, good_zxid(r), good_zxid(r));
+}
+
+/* Is `record` not the next one? */
+static bool note_gap(struct recovery *r, const struct txnlog_reader *reader,
+                     const struct txnlog_record *record)
+{
+    struct txnlog_place *p = &r->report->place;
     int64_t zxid = record->txn.header.zxid;
 
-    if (zxid >> 32 == r->previous >> 32 && zxid > r->previous + 1) {
-        r->report->n_gaps++;
-        log_warn("transactions 0x%" PRIx64 " to 0x%" PRIx64 " are in no log; the data may be "
-                 "incomplete",
-                 (uint64_t)r->previous + 1, (uint64_t)zxid - 1);
+    if (zxid_may_follow(zxid, r->previous)) {
+        r->previous = zxid;
+        return false;
     }
-    r->previous = zxid;
+    r->is_gap = true;
+    *p = (struct txnlog_place){.offset = record->offset, .last_zxid = r->previous};
+    file_path(p->file, STORE_FOLDER, txnlog_reader_files(reader)->files[record->file].name);
+    snprintf(p->reason, sizeof(p->reason),
+             "it goes on with transaction 0x%" PRIx64 ", and those after 0x%" PRIx64
+             " are in no log",
+             (uint64_t)zxid, (uint64_t)r->previous);
+    return true;
 }
 
-static int fail_damaged(struct recovery *r, const struct txnlog_place *p)
+static int fail_short(struct recovery *r)
 {
-    r->report->place = *p;
-    return fail(
-        r, PAWL_ERR_CORRUPT,
-        "the transaction log %s is damaged at offset %" PRIu64
-        ": %s. The last good transaction before it is 0x%" PRIx64
-        "; later ones may be lost. Nothing was changed. Restore the file from a backup; or, "
-        "in an ensemble, move " STORE_FOLDER
-        " away and let this member fetch its data from the others; or, to go on without "
-        "what follows, keep a copy, cut the file to %" PRIu64
-        " bytes (truncate -s) and move every newer log and snapshot away",
-        p->file, p->offset, p->reason, p->last_zxid < 0 ? 0 : (uint64_t)p->last_zxid, p->offset);
-}
+    const struct txnlog_place *p = &r->report->place;
+    char where[FILE_PATH_BYTES + 256] = "no log goes on from there";
 
-/* Snapshots with a wrong seal prove that there was more than what could be read. */
-static int check_reached(struct recovery *r)
-{
-    if (r->newest_bad <= r->report->last_zxid && (r->newest_bad < 0 || r->report->n_gaps == 0)) {
-        return 0;
+    r->may_go_on = true;
+    if (p->file[0] != '\0') {
+        snprintf(where, sizeof(where), "%s ends at offset %" PRIu64 " (%s)", p->file, p->offset,
+                 p->reason);
     }
     return fail(r, PAWL_ERR_CORRUPT,
-                "snapshot.%" PRIx64
-                " is damaged, and the older snapshot with the logs reaches only transaction "
-                "0x%" PRIx64 "%s. Nothing was changed. Restore the snapshot from a backup; or, in "
-                "an ensemble, move " STORE_FOLDER
-                " away and let this member fetch its data from the others; or, to go on with the "
-                "older data, move the damaged snapshot away",
-                (uint64_t)r->newest_bad, (uint64_t)r->report->last_zxid,
-                r->report->n_gaps > 0 ? ", with transactions missing in between" : "");
+                "transactions up to 0x%" PRIx64 " were acknowledged (" STORE_FOLDER "/" DURABLE_FILE
+                ") but the files reach only 0x%" PRIx64 ": %s. " WAYS_OUT,
+                (uint64_t)r->report->durable_zxid, good_zxid(r), where, good_zxid(r));
+}
+
+/* A snapshot that cannot be used proves that there was more than what could be read, and so does
+ * the number that was noted after each sync. */
+static int check_reached(struct recovery *r)
+{
+    if (r->newest_bad > r->report->last_zxid) {
+        r->may_go_on = true;
+        return fail(r, PAWL_ERR_CORRUPT,
+                    "snapshot.%" PRIx64
+                    " is damaged, and the older snapshot with the logs reaches only transaction "
+                    "0x%" PRIx64 ". " WAYS_OUT,
+                    (uint64_t)r->newest_bad, good_zxid(r), good_zxid(r));
+    }
+    return r->report->durable_zxid > r->report->last_zxid ? fail_short(r) : 0;
+}
+
+static const char *name_in(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL ? path : slash + 1;
 }
 
 static int cut_torn_tail(struct recovery *r)
 {
     const struct txnlog_place *p = &r->report->place;
-    struct disk_file *file;
+    char kept[FILE_NAME_BYTES] = "";
     int rc;
 
-    log_warn("%s ends at offset %" PRIu64 " in a record that was never acknowledged (%s), as a "
-             "crash leaves it; %s. The last transaction is 0x%" PRIx64,
-             p->file, p->offset, p->reason,
-             r->options->read_only ? "it is ignored"
-             : p->no_header        ? "the file is removed"
-                                   : "it is cut off",
-             (uint64_t)r->report->last_zxid);
     if (r->options->read_only) {
+        log_warn("%s ends in a torn record at offset %" PRIu64 " (%s)", p->file, p->offset,
+                 p->reason);
         return 0;
     }
-    if (p->no_header) {
+    if (p->no_header) { /* and nothing else either */
+        log_warn("%s is empty, as a crash leaves it, and is removed", p->file);
         rc = disk_remove(r->logs, p->file);
         return rc == 0 ? disk_sync_folder(r->logs, STORE_FOLDER) : rc;
     }
-    rc = disk_open(r->logs, p->file, DISK_WRITE, &file);
+    rc = aside_tail(r->logs, STORE_FOLDER, name_in(p->file), p->offset, kept);
+    if (rc == 0) {
+        log_warn("%s ends at offset %" PRIu64 " in a write that was never finished or "
+                 "acknowledged (%s), as a crash leaves it; it is cut off and kept as " STORE_FOLDER
+                 "/%s. The last transaction is 0x%" PRIx64,
+                 p->file, p->offset, p->reason, kept, (uint64_t)r->report->last_zxid);
+    }
+    return rc;
+}
+
+/* ---- giving up what cannot be used ---- */
+
+static int set_aside_above(struct disk *disk, const char *prefix, int64_t zxid)
+{
+    char kept[FILE_NAME_BYTES];
+    struct file_list list;
+    int rc = file_list_load(disk, STORE_FOLDER, prefix, &list);
+
     if (rc != 0) {
         return rc;
     }
-    rc = disk_truncate(file, p->offset);
+    for (size_t i = list.count; rc == 0 && i > 0 && list.files[i - 1].zxid > zxid; i--) {
+        rc = aside_file(disk, STORE_FOLDER, list.files[i - 1].name, kept);
+        if (rc == 0) {
+            log_warn(STORE_FOLDER "/%s is not used any more and kept as %s", list.files[i - 1].name,
+                     kept);
+        }
+    }
+    file_list_fini(&list);
+    return rc == 0 ? disk_sync_folder(disk, STORE_FOLDER) : rc;
+}
+
+static int set_aside_rest(struct recovery *r)
+{
+    const struct txnlog_place *p = &r->report->place;
+    int64_t last_log = file_name_zxid(name_in(p->file), TXNLOG_PREFIX);
+    char kept[FILE_NAME_BYTES] = "";
+    int rc;
+
+    if (p->file[0] == '\0') {
+        return 0;
+    }
+    rc = set_aside_above(r->logs, TXNLOG_PREFIX, last_log);
+    if (rc != 0) {
+        return rc;
+    }
+    if (p->offset <= TXNLOG_HEADER_BYTES) { /* nothing of it was used */
+        return aside_file(r->logs, STORE_FOLDER, name_in(p->file), kept);
+    }
+    return aside_tail(r->logs, STORE_FOLDER, name_in(p->file), p->offset, kept);
+}
+
+/* The newest first, so that a crash in between leaves what is refused again, not a shorter history
+ * that looks whole. */
+static int give_up_rest(struct recovery *r)
+{
+    int rc;
+
+    log_error("%s", r->report->error);
+    log_error("recovery.acceptLoss: the above is accepted, and the database goes on from "
+              "transaction 0x%" PRIx64,
+              good_zxid(r));
+    r->report->lost = true;
+    r->report->torn = false;
+    if (r->options->read_only) {
+        return 0;
+    }
+    rc = set_aside_above(r->snapshots, SNAPSHOT_PREFIX, r->report->last_zxid);
+    if (rc != 0) {
+        return disk_failed(r, r->snapshots, rc);
+    }
+    rc = set_aside_rest(r);
+    if (rc == 0) {
+        rc = durable_forget(r->logs, STORE_FOLDER);
+    }
+    return rc == 0 ? 0 : disk_failed(r, r->logs, rc);
+}
+
+static int sync_log(struct recovery *r, const char *name)
+{
+    char path[FILE_PATH_BYTES];
+    struct disk_file *file;
+    int rc;
+
+    file_path(path, STORE_FOLDER, name);
+    rc = disk_open(r->logs, path, DISK_READ, &file);
     if (rc == 0) {
         rc = disk_sync(file);
+        disk_close(file);
     }
-    disk_close(file);
     return rc;
 }
+
+/* A server that was killed may have left records that are only in the system's memory. From now on
+ * clients can see them, so they must stay. Before a log is begun the one before the last is on
+ * disk, with ZooKeeper too, so it is the last two. */
+static int sync_logs(struct recovery *r)
+{
+    struct file_list logs;
+    int rc = file_list_load(r->logs, STORE_FOLDER, TXNLOG_PREFIX, &logs);
+
+    if (rc == 0) {
+        for (size_t i = logs.count > 2 ? logs.count - 2 : 0; rc == 0 && i < logs.count; i++) {
+            rc = sync_log(r, logs.files[i].name);
+        }
+        file_list_fini(&logs);
+    }
+    return rc == 0 ? disk_sync_folder(r->logs, STORE_FOLDER) : rc;
+}
+
+/* ---- replay ---- */
 
 static void replay_record(struct recovery *r, struct apply *apply,
                           const struct txnlog_record *record)
 {
     int64_t zxid = record->txn.header.zxid;
 
-    note_gap(r, record);
     apply_txn(apply, &record->txn, NULL, 0);
     compare_txn_digest(r, &record->txn);
     r->report->n_replayed++;
@@ -397,43 +533,61 @@ static void replay_record(struct recovery *r, struct apply *apply,
     }
 }
 
-static int end_replay(struct recovery *r, struct txnlog_reader *reader, enum txnlog_found found)
+/* Whether what was read may stand; nothing is changed yet. */
+static int judge_replay(struct recovery *r, const struct txnlog_reader *reader,
+                        enum txnlog_found found)
 {
-    int rc;
-
     if (found == TXNLOG_FAILED) {
         return disk_failed(r, r->logs, txnlog_reader_error(reader));
     }
-    if (found == TXNLOG_DAMAGED) {
-        return fail_damaged(r, txnlog_reader_place(reader));
+    if (found == TXNLOG_DAMAGED || found == TXNLOG_TORN) {
+        r->report->place = *txnlog_reader_place(reader);
     }
-    rc = check_reached(r);
-    if (rc != 0 || found == TXNLOG_END) {
-        return rc;
+    if (found == TXNLOG_DAMAGED || r->is_gap) {
+        return fail_damaged(r);
     }
-    r->report->torn = true;
-    r->report->place = *txnlog_reader_place(reader);
-    rc = cut_torn_tail(r);
-    return rc == 0 ? 0 : disk_failed(r, r->logs, rc);
+    r->report->torn = found == TXNLOG_TORN;
+    return check_reached(r);
+}
+
+/* For the message, in case more was acknowledged than follows. */
+static void note_end(struct recovery *r, const struct txnlog_reader *reader,
+                     const struct txnlog_record *last)
+{
+    struct txnlog_place *p = &r->report->place;
+
+    *p = (struct txnlog_place){.offset = last->end, .last_zxid = r->previous};
+    file_path(p->file, STORE_FOLDER, txnlog_reader_files(reader)->files[last->file].name);
+    snprintf(p->reason, sizeof(p->reason), "nothing follows");
+}
+
+static enum txnlog_found replay_all(struct recovery *r, struct txnlog_reader *reader)
+{
+    struct apply apply = {.tree = r->tree};
+    struct txnlog_record record = {0};
+    enum txnlog_found found;
+
+    while ((found = txnlog_reader_next(reader, &record)) == TXNLOG_RECORD) {
+        if (note_gap(r, reader, &record)) {
+            break;
+        }
+        replay_record(r, &apply, &record);
+        note_end(r, reader, &record);
+    }
+    return found;
 }
 
 static int replay(struct recovery *r)
 {
     struct txnlog_reader_options options = {.folder = STORE_FOLDER,
                                             .limit_bytes = r->options->limit_bytes};
-    struct apply apply = {.tree = r->tree};
     struct txnlog_reader *reader;
-    struct txnlog_record record;
-    enum txnlog_found found;
     int rc = txnlog_reader_open(r->logs, &options, r->report->snapshot_zxid + 1, &reader);
 
     if (rc != 0) {
         return disk_failed(r, r->logs, rc);
     }
-    while ((found = txnlog_reader_next(reader, &record)) == TXNLOG_RECORD) {
-        replay_record(r, &apply, &record);
-    }
-    rc = end_replay(r, reader, found);
+    rc = judge_replay(r, reader, replay_all(r, reader));
     if (rc == 0 && in_fuzzy_range(r, r->report->last_zxid + 1)) {
         log_warn("the logs end at 0x%" PRIx64 ", before 0x%" PRIx64
                  ", up to which the snapshot was written",
@@ -463,52 +617,32 @@ static int has_transactions(struct recovery *r, bool *out)
     if (found == TXNLOG_FAILED) {
         rc = disk_failed(r, r->logs, txnlog_reader_error(reader));
     } else if (found == TXNLOG_DAMAGED) {
-        rc = fail_damaged(r, txnlog_reader_place(reader));
+        r->report->place = *txnlog_reader_place(reader);
+        rc = fail_damaged(r);
+        r->may_go_on = false; /* from what? */
+    } else if (found == TXNLOG_TORN) {
+        r->report->place = *txnlog_reader_place(reader);
+        r->report->torn = true;
     }
     txnlog_reader_close(reader);
     return rc;
 }
 
 /* The file "initialize" beside version-2 allows one start on an empty folder. */
-static int may_begin_empty(struct recovery *r, bool *out)
+static int look_for_initialize(struct recovery *r)
 {
     struct disk_file *file;
     int rc = disk_open(r->logs, "initialize", DISK_READ, &file);
 
-    *out = !r->options->no_autocreate;
-    if (rc == PAWL_ERR_NOT_FOUND) {
-        return 0;
+    r->has_initialize = rc == 0;
+    r->may_be_empty = r->has_initialize || !r->options->no_autocreate;
+    if (rc == 0) {
+        disk_close(file);
     }
-    if (rc != 0) {
-        return disk_failed(r, r->logs, rc);
-    }
-    disk_close(file);
-    *out = true;
-    if (!r->options->read_only) {
-        rc = disk_remove(r->logs, "initialize");
-    }
-    return rc == 0 ? 0 : disk_failed(r, r->logs, rc);
+    return rc == 0 || rc == PAWL_ERR_NOT_FOUND ? 0 : disk_failed(r, r->logs, rc);
 }
 
-static int begin_empty(struct recovery *r, bool allowed)
-{
-    struct snapshot_file_options options = {.folder = STORE_FOLDER, .codec = r->options->codec};
-    int rc;
-
-    if (!allowed) {
-        r->report->last_zxid = -1;
-        return 0;
-    }
-    r->report->last_zxid = 0;
-    r->report->is_new = true;
-    if (r->options->read_only) {
-        return 0;
-    }
-    rc = snapshot_save(r->snapshots, &options, r->tree, 0);
-    return rc == 0 ? 0 : disk_failed(r, r->snapshots, rc);
-}
-
-static int recover_without_snapshot(struct recovery *r, bool may_be_empty)
+static int recover_without_snapshot(struct recovery *r)
 {
     bool found = false;
     int rc = has_transactions(r, &found);
@@ -524,7 +658,7 @@ static int recover_without_snapshot(struct recovery *r, bool may_be_empty)
                     "(data of ZooKeeper 3.5.3 and older), set snapshot.trust.empty=true for one "
                     "start");
     }
-    if (!found && r->has_unusable) {
+    if (!found && r->newest_bad > 0) {
         return fail(r, PAWL_ERR_CORRUPT,
                     "the snapshots in " STORE_FOLDER
                     " are incomplete and there is no log. Nothing was changed. Restore a snapshot "
@@ -533,33 +667,94 @@ static int recover_without_snapshot(struct recovery *r, bool may_be_empty)
     }
     r->tree = tree_new(&r->options->tree);
     tree_add_system_nodes(r->tree);
-    return found ? replay(r) : begin_empty(r, may_be_empty);
+    if (found) {
+        return replay(r);
+    }
+    r->report->is_new = r->may_be_empty;
+    r->report->last_zxid = r->may_be_empty ? 0 : -1;
+    return check_reached(r);
 }
 
 /* ---- public ---- */
 
-static int recover(struct recovery *r)
+/* Reads and judges. Changes nothing. */
+static int look(struct recovery *r)
 {
-    bool may_be_empty = false;
-    int rc = prepare_folders(r);
+    int rc = check_folders(r);
 
+    if (rc == 0) {
+        rc = durable_load(r->logs, STORE_FOLDER, &r->report->durable_zxid);
+        rc = rc == 0 ? 0 : disk_failed(r, r->logs, rc);
+    }
     if (rc == 0) {
         rc = load_snapshot(r);
     }
     if (rc == 0) {
-        rc = may_begin_empty(r, &may_be_empty);
+        rc = look_for_initialize(r);
     }
     if (rc != 0) {
         return rc;
     }
     if (r->tree == NULL) {
-        return recover_without_snapshot(r, may_be_empty);
+        return recover_without_snapshot(r);
     }
     tree_add_system_nodes(r->tree);
     r->report->last_zxid = r->report->snapshot_zxid;
     r->previous = r->report->snapshot_zxid;
     compare_snapshot_digest(r, r->report->snapshot_zxid);
     return replay(r);
+}
+
+static int save_first_snapshot(struct recovery *r)
+{
+    struct snapshot_file_options options = {.folder = STORE_FOLDER, .codec = r->options->codec};
+    int rc = snapshot_save(r->snapshots, &options, r->tree, 0);
+
+    return rc == 0 ? 0 : disk_failed(r, r->snapshots, rc);
+}
+
+static int settle_logs(struct recovery *r)
+{
+    int rc = r->report->torn ? cut_torn_tail(r) : 0;
+
+    if (rc == 0 && !r->options->read_only) {
+        rc = sync_logs(r);
+    }
+    return rc == 0 ? 0 : disk_failed(r, r->logs, rc);
+}
+
+/* Puts the folder in order for a server that goes on from what was read. */
+static int settle(struct recovery *r)
+{
+    int rc = make_folders(r);
+
+    if (rc == 0) {
+        rc = clean_up(r);
+    }
+    if (rc == 0) {
+        rc = settle_logs(r);
+    }
+    if (r->options->read_only) {
+        return rc;
+    }
+    if (rc == 0 && r->report->is_new) {
+        rc = save_first_snapshot(r);
+    }
+    if (rc == 0 && r->has_initialize) {
+        rc = disk_remove(r->logs, "initialize");
+        rc = rc == 0 ? 0 : disk_failed(r, r->logs, rc);
+    }
+    return rc;
+}
+
+static int recover(struct recovery *r)
+{
+    int rc = look(r);
+
+    if (rc == PAWL_ERR_CORRUPT && r->may_go_on && r->options->accept_loss) {
+        rc = give_up_rest(r);
+    }
+    return rc == 0 ? settle(r) : rc;
 }
 
 int recovery_load(struct disk *snapshot_disk, struct disk *log_disk,
@@ -575,13 +770,14 @@ int recovery_load(struct disk *snapshot_disk, struct disk *log_disk,
     };
     int rc;
 
-    *report = (struct recovery_report){.snapshot_zxid = -1};
+    *report = (struct recovery_report){.snapshot_zxid = -1, .durable_zxid = -1};
     rc = recover(&r);
     if (rc != 0) {
         ASSERT(report->error[0] != '\0');
         tree_free(r.tree);
         return rc;
     }
+    ASSERT(report->last_zxid >= report->snapshot_zxid);
     *out = r.tree;
     return 0;
 }

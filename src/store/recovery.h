@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recovery.h - from the files of a folder to the tree they stand for.
  *
- * The newest snapshot that passes every check, plus every logged transaction after it. A torn tail
- * of the newest log is cut and said. Damage stops the start, with a sentence that names the file,
- * the offset, the last good transaction and what to do; nothing is changed then. */
+ * The newest snapshot that passes every check, plus every logged transaction after it, without a
+ * gap, at least up to what is known to have been acknowledged (durable.h). A torn tail of the
+ * newest log is kept aside (aside.h) and cut. Damage stops the start, with a sentence that names
+ * the file, the offset, the last good transaction and what to do.
+ *
+ * First everything is read and judged, then things are changed: a start that is refused leaves the
+ * folder as it was. */
 #ifndef PAWL_STORE_RECOVERY_H
 #define PAWL_STORE_RECOVERY_H
 
@@ -24,6 +28,7 @@ struct recovery_options {
     bool no_autocreate;        /* db.autocreate=false: an empty folder is no database */
     bool no_make_folders;      /* datadir.autocreate=false */
     bool read_only;            /* look, but change nothing */
+    bool accept_loss;          /* go on from the last good transaction, keep the rest aside */
     enum snapshot_codec codec; /* of the first snapshot of a new folder */
     /* Told of each transaction replayed, after it was applied; may be NULL. */
     void (*on_txn)(const struct txnlog_record *record, void *arg);
@@ -34,16 +39,18 @@ struct recovery_report {
     int64_t last_zxid;     /* -1: an empty folder that must not be taken for a database */
     int64_t snapshot_zxid; /* -1: none */
     uint64_t n_replayed;
-    uint64_t n_gaps; /* places where zxids of one epoch are missing */
     uint64_t n_digest_mismatches;
     uint64_t n_bad_snapshots; /* newer than the one taken */
     bool is_new;              /* nothing was there; snapshot.0 has been written */
     bool torn;                /* the newest log had a torn tail, see `place` */
+    bool lost;                /* transactions were given up, as accept_loss allows */
+    int64_t durable_zxid;     /* what durable.h knows of, -1: nothing */
     struct txnlog_place place;
     char error[1024]; /* why it failed, for a person */
 };
 
-/* Both disks may be the same one: dataDir and dataLogDir. On success the tree is the caller's. It
+/* Both disks may be the same one: dataDir and dataLogDir. On success the tree is the caller's, and
+ * every transaction in it is on disk, also one that a killed server wrote but did not sync. It
  * still has the ephemeral nodes of dead sessions (apply_drop_dead_ephemerals), and its quota usage
  * is as stored (quota_new counts afresh). On failure `report->error` has the sentence. */
 int recovery_load(struct disk *snapshot_disk, struct disk *log_disk,

@@ -4,11 +4,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
-#include "wire/jute.h"
+#include "store/txnlog_format.h"
 
-/* A record: long crc (filled in by the log), int length, payload, 0x42. */
-enum { RECORD_OVERHEAD = 13, BLOCK_BYTES = 64 * 1024 };
+enum { BLOCK_BYTES = 64 * 1024 };
 
 struct txn_block *txn_block_ref(struct txn_block *b)
 {
@@ -55,23 +55,22 @@ struct bytes txn_batch_add(struct txn_batch *b, struct bytes payload, int64_t zx
     struct list *last = b->blocks.prev;
     struct txn_block *block =
         last == &b->blocks ? NULL : container_of(last, struct txn_block, link);
-    size_t needed = payload.len + RECORD_OVERHEAD;
+    size_t needed = payload.len + TXNLOG_FRAME_BYTES;
     uint8_t *at;
 
     if (block == NULL || roll || block->capacity - block->len < needed) {
         block = add_block(b, needed, zxid, roll);
     }
+    ASSERT(zxid > block->last_zxid);
     at = block->data + block->len;
-    store_u64(at, 0);
-    store_u32(at + 8, (uint32_t)payload.len);
-    memcpy(at + 12, payload.data, payload.len);
-    at[12 + payload.len] = 0x42;
+    txnlog_lay_out(at, payload);
     block->len += needed;
+    ASSERT(block->len <= block->capacity);
     block->last_zxid = zxid;
     block->n_records++;
     b->bytes += needed;
     *out = txn_block_ref(block);
-    return bytes_of(at + 12, payload.len);
+    return bytes_of(at + TXNLOG_PAYLOAD_AT, payload.len);
 }
 
 void txn_batch_move(struct txn_batch *to, struct txn_batch *from)
@@ -79,4 +78,20 @@ void txn_batch_move(struct txn_batch *to, struct txn_batch *from)
     list_splice(&to->blocks, &from->blocks);
     to->bytes += from->bytes;
     from->bytes = 0;
+}
+
+void txn_batch_take(struct txn_batch *to, struct txn_batch *from, size_t limit_bytes)
+{
+    while (!txn_batch_empty(from)) {
+        struct list *item = from->blocks.next;
+        size_t len = container_of(item, struct txn_block, link)->len;
+
+        if (!txn_batch_empty(to) && to->bytes + len > limit_bytes) {
+            break;
+        }
+        list_remove(item);
+        list_push_back(&to->blocks, item);
+        to->bytes += len;
+        from->bytes -= len;
+    }
 }

@@ -50,4 +50,8 @@ struct bytes txn_batch_add(struct txn_batch *b, struct bytes payload, int64_t zx
 /* Moves all blocks of `from` behind those of `to`. */
 void txn_batch_move(struct txn_batch *to, struct txn_batch *from);
 
+/* Moves the first blocks of `from` behind those of `to`, as long as `to` stays within
+ * `limit_bytes`; the first one in any case. */
+void txn_batch_take(struct txn_batch *to, struct txn_batch *from, size_t limit_bytes);
+
 #endif

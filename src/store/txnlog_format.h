@@ -10,7 +10,9 @@
 #ifndef PAWL_STORE_TXNLOG_FORMAT_H
 #define PAWL_STORE_TXNLOG_FORMAT_H
 
-#include "base/strbuf.h"
+#include <string.h>
+
+#include "base/bytes.h"
 #include "wire/jute.h"
 
 #define TXNLOG_MAGIC  0x5A4B4C47u
@@ -22,33 +24,24 @@ enum {
     TXNLOG_SUM_BYTES = 8,
     TXNLOG_FRAME_BYTES = 13, /* sum, length and mark: what a record adds to its payload */
     TXNLOG_PAYLOAD_AT = 12,
+    TXNLOG_ZXID_AT = TXNLOG_PAYLOAD_AT + 12, /* behind clientId and cxid */
+    TXNLOG_TIME_AT = TXNLOG_ZXID_AT + 8,
     TXNLOG_MARK = 0x42,
     /* jute.maxbuffer (1048575) plus as much again: ZooKeeper's default ceiling of a record. */
     TXNLOG_DEFAULT_LIMIT = 2097150,
+    /* What may be written between two syncs, unless a single record is larger. A crash can tear no
+     * more than that, so what lies further behind a tear speaks against it. */
+    TXNLOG_WRITE_BYTES = 1 << 20,
 };
 
-/* Lays out a record around a payload that is encoded straight into the batch:
- *
- *   size_t mark = txnlog_record_begin(batch);
- *   ... append the payload ...
- *   txnlog_record_end(batch, mark);
- *
- * The sum is left 0: the log's thread fills it in, see txnlog_append(). */
-static inline size_t txnlog_record_begin(struct strbuf *b)
+/* Lays `payload` out as a record at `at`, which has room for TXNLOG_FRAME_BYTES more. The sum is
+ * left 0: the log's thread fills it in, see txnlog_append(). */
+static inline void txnlog_lay_out(uint8_t *at, struct bytes payload)
 {
-    static const uint8_t zeroes[TXNLOG_PAYLOAD_AT];
-    size_t mark = b->len;
-
-    strbuf_append(b, zeroes, sizeof(zeroes));
-    return mark;
-}
-
-static inline void txnlog_record_end(struct strbuf *b, size_t mark)
-{
-    static const uint8_t end = TXNLOG_MARK;
-
-    jute_patch_int(b, mark + TXNLOG_SUM_BYTES, (int32_t)(b->len - mark - TXNLOG_PAYLOAD_AT));
-    strbuf_append(b, &end, 1);
+    store_u64(at, 0);
+    store_u32(at + TXNLOG_SUM_BYTES, (uint32_t)payload.len);
+    memcpy(at + TXNLOG_PAYLOAD_AT, payload.data, payload.len);
+    at[TXNLOG_PAYLOAD_AT + payload.len] = TXNLOG_MARK;
 }
 
 #endif

@@ -1,22 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* txnlog_read.c - the iterator over the logs, and its judgement.
  *
- * What ZooKeeper decides on a record that is not sound, and what is decided here:
+ * What one unfinished write can leave. Between two syncs a server writes whole records behind each
+ * other, no more than TXNLOG_WRITE_BYTES of them (or one, if it is larger). If the process dies the
+ * file holds the first part of them. If the power goes it holds any subset of their 512-byte
+ * sectors, and a lost sector reads as what was there before, which is zeroes behind the old end.
+ * So the first record that is not sound is torn, and only torn, if all of these hold:
  *
- *   found                                   ZooKeeper          here
- *   bytes missing, length 0, no mark,       end of this file   torn tail, if nothing sound follows
- *     or shorter than its transaction                          or lost sectors explain it;
- *                                                              otherwise damage
- *   wrong checksum, mark in place           refuses            damage, unless lost sectors explain
- * it impossible length, unknown type         refuses            damage torn, but not in the newest
- * log         goes on silently   damage, unless the next log goes on where this one stopped newest
- * log without a header, all zero   refuses, or (3.9.3) torn tail removes it
+ *   1. Its sum is wrong, its mark or some of its bytes are zero or missing: no sound record of
+ *      another length, no impossible length, no unknown type.
+ *   2. A lost sector explains it: one that holds nothing but zeroes from the record's start, or
+ *      its own, to its end. Or nothing at all follows it: the write ended inside the record.
+ *   3. No sound record begins between it and that sector, or at all if there is none.
+ *   4. All that is not zero behind it is within the reach of one write.
+ *   5. The sound records that follow, which would be of the same write, were made within
+ *      WRITE_SPAN_MS of each other.
  *
- * Lost sectors: several records go out in one write, and a crash before its sync may keep any
- * subset of the sectors written. A lost one reads as the zeroes that were there before. So a tear
- * is explained if, inside the record, some sector holds nothing but zeroes from the record's start
- * (or its own) to its end. Sound records may follow such a tear; they belong to the same write,
- * which was never acknowledged. A changed byte has no such explanation. */
+ * Anything else is damage: acknowledged transactions may be in it or behind it. And whatever looks
+ * torn but leaves less than durable.h knows of is damage, too; recovery.c sees to that, and to
+ * zxids that do not follow each other.
+ *
+ * Beside ZooKeeper:
+ *
+ *   found                                    ZooKeeper              here
+ *   ---------------------------------------  ---------------------  ------------------------------
+ *   bytes missing, length 0, no mark         end of this file       torn, or damage as above
+ *   ends before its transaction does         end of this file       damage
+ *   wrong checksum, mark in place            refuses                torn, or damage as above
+ *   impossible length, unknown type          refuses                damage
+ *   torn, but not in the newest log          goes on silently       damage, unless the next log
+ *                                                                   goes on where this one stopped
+ *   newest log without a header, all zero    refuses, or (3.9.3)    torn
+ *                                            removes it
+ *   anything, in a log of which the          the same as ever       said and passed over
+ *   snapshot has every transaction
+ */
 #include "store/txnlog_read.h"
 
 #include <inttypes.h>
@@ -33,7 +51,8 @@
 enum {
     BLOCK_BYTES = 1 << 20,
     SECTOR_BYTES = 512,
-    ZXID_AT = TXNLOG_PAYLOAD_AT + 12, /* behind clientId and cxid */
+    /* The records of one write gather while the sync before it runs. */
+    WRITE_SPAN_MS = 10000,
 };
 
 struct txnlog_reader {
@@ -118,6 +137,13 @@ static const char *describe(enum txnlog_look look)
     }
 }
 
+bool zxid_may_follow(int64_t zxid, int64_t previous)
+{
+    bool in_new_epoch = zxid >> 32 > previous >> 32;
+
+    return in_new_epoch ? (zxid & 0xffffffff) <= 1 : zxid <= previous + 1;
+}
+
 /* ---- the block ---- */
 
 /* Has at least `need` bytes in the block, unless the file ends before. */
@@ -185,44 +211,81 @@ static size_t first_lost_sector(struct bytes window, uint64_t offset, size_t siz
     return NOT_LOST;
 }
 
+/* For bytes that only may be a record: no such zxid would be made in any epoch near. */
 static bool may_follow(int64_t zxid, int64_t last)
 {
     return zxid > last && (last < 0 || (zxid >> 32) - (last >> 32) < 1 << 20);
 }
 
-/* Does a sound record begin anywhere behind the first byte? */
-static bool sound_record_follows(const struct txnlog_reader *r, struct bytes window)
+static bool is_sound_at(const struct txnlog_reader *r, struct bytes window, size_t at, size_t *size)
 {
+    const uint8_t *p = window.data + at;
     struct txn txn;
-    size_t size;
 
-    for (size_t i = 1; i + TXNLOG_FRAME_BYTES + TXN_HEADER_BYTES <= window.len; i++) {
-        const uint8_t *p = window.data + i;
-
-        if (load_u32(p) == 0 && load_u32(p + TXNLOG_SUM_BYTES) != 0 &&
-            may_follow((int64_t)load_u64(p + ZXID_AT), r->last_zxid) &&
-            txnlog_look_at(bytes_of(p, window.len - i), r->limit, &txn, &size) == LOOK_RECORD) {
-            return true;
-        }
-    }
-    return false;
+    return load_u32(p) == 0 && load_u32(p + TXNLOG_SUM_BYTES) != 0 &&
+           may_follow((int64_t)load_u64(p + TXNLOG_ZXID_AT), r->last_zxid) &&
+           txnlog_look_at(bytes_of(p, window.len - at), r->limit, &txn, size) == LOOK_RECORD;
 }
 
-/* A sound record between here and the lost sector is a contradiction: not that sector is to blame,
- * but a wrong length that reaches into it. */
-static bool is_torn(const struct txnlog_reader *r, enum txnlog_look look, struct bytes window,
-                    size_t size)
+/* The first sound record that begins at `from` or later and before `to`; `to` if there is none. */
+static size_t next_sound(const struct txnlog_reader *r, struct bytes window, size_t from, size_t to,
+                         size_t *size)
 {
-    size_t lost = first_lost_sector(window, offset_of(r), size);
+    for (size_t i = from; i < to && i + TXNLOG_FRAME_BYTES + TXN_HEADER_BYTES <= window.len; i++) {
+        if (is_sound_at(r, window, i, size)) {
+            return i;
+        }
+    }
+    return to;
+}
 
-    if (look == LOOK_BAD_LENGTH || look == LOOK_UNKNOWN ||
-        (look == LOOK_BAD_SUM && lost == NOT_LOST)) {
-        return false;
+/* How far apart in time the sound records of the window were made. */
+static int64_t span_of_sound(const struct txnlog_reader *r, struct bytes window)
+{
+    int64_t first = INT64_MAX, last = INT64_MIN, time;
+    size_t size = 0;
+
+    for (size_t at = next_sound(r, window, 1, window.len, &size); at < window.len;
+         at = next_sound(r, window, at + size, window.len, &size)) {
+        time = (int64_t)load_u64(window.data + at + TXNLOG_TIME_AT);
+        first = time < first ? time : first;
+        last = time > last ? time : last;
     }
-    if (lost != NOT_LOST) {
-        window.len = lost;
+    return last < first ? 0 : last - first;
+}
+
+/* What lies behind the place in question. */
+struct aftermath {
+    struct bytes window; /* from there on, as far as one write reaches */
+    bool nothing_beyond; /* behind the window are only zeroes */
+    size_t end;          /* of the window, its last zeroes left out */
+};
+
+/* Why the record here cannot be what an unfinished write left, or NULL: it can. The numbers are
+ * those of the rule above. */
+static const char *against_tear(const struct txnlog_reader *r, enum txnlog_look look, size_t size,
+                                const struct aftermath *after)
+{
+    size_t lost = first_lost_sector(after->window, offset_of(r), size), until, sound;
+
+    if (look == LOOK_BAD_LENGTH || look == LOOK_UNKNOWN || look == LOOK_SHORT) {
+        return describe(look);
     }
-    return !sound_record_follows(r, window);
+    if (lost == NOT_LOST &&
+        (look == LOOK_BAD_SUM || after->end >= size || !after->nothing_beyond)) {
+        return describe(look);
+    }
+    until = lost == NOT_LOST ? after->window.len : lost;
+    if (next_sound(r, after->window, 1, until, &sound) < until) {
+        return describe(look);
+    }
+    if (!after->nothing_beyond) {
+        return "more follows than one unfinished write can have left";
+    }
+    if (span_of_sound(r, after->window) > WRITE_SPAN_MS) {
+        return "records follow that were written much later than each other";
+    }
+    return NULL;
 }
 
 static void note_place(struct txnlog_reader *r, const char *reason)
@@ -236,22 +299,31 @@ static void note_place(struct txnlog_reader *r, const char *reason)
     snprintf(p->reason, sizeof(p->reason), "%s", reason);
 }
 
+/* All that the caller wants begins in the next log. */
+static bool is_passed_over(const struct txnlog_reader *r)
+{
+    return r->at + 1 < r->files.count && r->files.files[r->at + 1].zxid <= r->from;
+}
+
 static enum txnlog_found damaged(struct txnlog_reader *r, const char *reason)
 {
+    if (is_passed_over(r)) {
+        log_warn("%s/%s is damaged at offset %" PRIu64 " (%s); the snapshot has what it held",
+                 r->folder, r->files.files[r->at].name, offset_of(r), reason);
+        return TXNLOG_END;
+    }
     note_place(r, reason);
     return TXNLOG_DAMAGED;
 }
 
 /* Does the next log go on where this one was torn? A server that crashed there went on with the
- * zxid after the last good one, or joined a new epoch. Nothing is missing either if all that the
- * caller wants begins in the next log. */
+ * zxid after the last good one, or joined a new epoch. */
 static bool next_log_continues(const struct txnlog_reader *r)
 {
     int64_t next = r->files.files[r->at + 1].zxid;
     int64_t last = r->last_zxid >= 0 ? r->last_zxid : r->files.files[r->at].zxid - 1;
 
-    return next <= r->from || next <= last + 1 ||
-           (next >> 32 > last >> 32 && (next & 0xffffffff) <= 1);
+    return is_passed_over(r) || zxid_may_follow(next, last);
 }
 
 /* The current file ends here, torn. TXNLOG_END: it is done, the next one goes on. */
@@ -279,20 +351,65 @@ static enum txnlog_found failed(struct txnlog_reader *r, int rc)
     return TXNLOG_FAILED;
 }
 
+/* Is the file all zeroes from `offset` on? */
+static int only_zeroes(struct disk_file *file, uint64_t offset, bool *out)
+{
+    uint8_t *block = must_alloc(BLOCK_BYTES);
+    size_t n = 0;
+    int rc = 0;
+
+    *out = true;
+    do {
+        offset = disk_data_after(file, offset);
+        rc = disk_read(file, offset, block, BLOCK_BYTES, &n);
+        *out = rc == 0 && all_zero(block, n);
+        offset += n;
+    } while (*out && n > 0);
+    free(block);
+    return rc;
+}
+
+static size_t reach_of_one_write(const struct txnlog_reader *r)
+{
+    size_t largest = r->limit + TXNLOG_FRAME_BYTES;
+
+    return largest > TXNLOG_WRITE_BYTES ? largest : TXNLOG_WRITE_BYTES;
+}
+
+static int look_behind(struct txnlog_reader *r, struct aftermath *out)
+{
+    int rc = fill(r, reach_of_one_write(r));
+
+    if (rc != 0) {
+        return rc;
+    }
+    out->window = unread(r);
+    out->end = out->window.len;
+    while (out->end > 0 && out->window.data[out->end - 1] == 0) {
+        out->end--;
+    }
+    return only_zeroes(r->file, offset_of(r) + out->window.len, &out->nothing_beyond);
+}
+
 /* No sound record here: why? TXNLOG_END: because this file is done. */
 static enum txnlog_found judge(struct txnlog_reader *r, enum txnlog_look look, size_t size)
 {
-    struct bytes window;
-    int rc = fill(r, BLOCK_BYTES);
+    struct aftermath after;
+    const char *damage;
+    bool is_end = false;
+    int rc = only_zeroes(r->file, offset_of(r), &is_end);
 
+    if (rc == 0 && is_end) {
+        return TXNLOG_END;
+    }
+    if (rc == 0) {
+        rc = look_behind(r, &after);
+    }
     if (rc != 0) {
         return failed(r, rc);
     }
-    window = unread(r);
-    if ((look == LOOK_ZERO || look == LOOK_MORE) && all_zero(window.data, window.len)) {
-        return TXNLOG_END;
-    }
-    return is_torn(r, look, window, size) ? torn(r, describe(look)) : damaged(r, describe(look));
+    damage = against_tear(r, look, size, &after);
+    return damage == NULL ? torn(r, describe(look)) : damaged(r, damage);
 }
 
 /* ---- files ---- */
@@ -301,6 +418,7 @@ static enum txnlog_found judge(struct txnlog_reader *r, enum txnlog_look look, s
 static enum txnlog_found check_header(struct txnlog_reader *r)
 {
     struct bytes window;
+    bool is_blank;
     int rc = fill(r, TXNLOG_HEADER_BYTES);
 
     if (rc != 0) {
@@ -311,12 +429,11 @@ static enum txnlog_found check_header(struct txnlog_reader *r)
         r->used += TXNLOG_HEADER_BYTES;
         return TXNLOG_RECORD;
     }
-    rc = fill(r, BLOCK_BYTES);
+    rc = only_zeroes(r->file, 0, &is_blank);
     if (rc != 0) {
         return failed(r, rc);
     }
-    window = unread(r);
-    if (all_zero(window.data, window.len)) {
+    if (is_blank) {
         return torn(r, "the file is empty");
     }
     return damaged(r, window.len < TXNLOG_HEADER_BYTES ? "the file's header is cut short"
@@ -543,6 +660,26 @@ static int read_first(struct disk_file *file, int64_t *out)
         *out = what == LOOK_RECORD ? txn.header.zxid : -1;
     } while (what == LOOK_MORE && n == capacity && size > capacity);
     free(bytes);
+    return rc;
+}
+
+int txnlog_is_blank(struct disk *disk, const char *path, bool *out)
+{
+    struct disk_file *file;
+    uint8_t magic[4];
+    size_t n;
+    int rc = disk_open(disk, path, DISK_READ, &file);
+
+    if (rc != 0) {
+        return rc;
+    }
+    rc = disk_read(file, 0, magic, sizeof(magic), &n);
+    if (rc == 0) {
+        bool has_header = n == sizeof(magic) && load_u32(magic) == TXNLOG_MAGIC;
+
+        rc = only_zeroes(file, has_header ? TXNLOG_HEADER_BYTES : 0, out);
+    }
+    disk_close(file);
     return rc;
 }
 

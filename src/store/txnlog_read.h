@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* txnlog_read.h - reads transactions back, and tells a torn tail from damage.
  *
- * A torn tail is what a crash leaves of records that were never acknowledged; it may be cut. Damage
- * is everything else: acknowledged transactions may be in it or behind it, so the reader stops and
- * says where, and changes nothing. */
+ * A torn tail is what one unfinished write can leave, and no more; it may be cut. Damage is
+ * everything else: acknowledged transactions may be in it or behind it, so the reader stops and
+ * says where, and changes nothing. The rule is in txnlog_read.c. */
 #ifndef PAWL_STORE_TXNLOG_READ_H
 #define PAWL_STORE_TXNLOG_READ_H
 
@@ -66,6 +66,14 @@ const struct file_list *txnlog_reader_files(const struct txnlog_reader *r);
 /* The zxid of the first record in one log file, -1 if there is none. PAWL_ERR_CORRUPT if it is no
  * log at all. */
 int txnlog_first_zxid(struct disk *disk, const char *path, int64_t *out);
+
+/* Does it hold nothing: no byte, or only zeroes, or a header with nothing but zeroes behind it? */
+int txnlog_is_blank(struct disk *disk, const char *path, bool *out);
+
+/* May a record of `zxid` stand behind one of `previous`, with nothing missing in between? Every
+ * zxid of an epoch is logged, failed requests as error records, so the next one is one more, or the
+ * first of a later epoch. Repeats are fine: a server that crashed uses a zxid again. */
+bool zxid_may_follow(int64_t zxid, int64_t previous);
 
 /* The number of the oldest log that may hold a transaction of at least `from`: the newest that
  * starts before it. One without any record is passed over, as a crash can leave it behind with a

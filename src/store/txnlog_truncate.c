@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* txnlog_truncate.c - the order in which things go makes every crash in between harmless: newer
- * snapshots first (loading one would bring the dropped transactions back), then whole logs from the
- * newest down, then the tail of the log that holds `zxid`. At any moment what is left is a prefix
- * of the history. */
+/* txnlog_truncate.c - the order in which things go makes every crash in between harmless: first the
+ * number that says how much must be there (durable.h), then newer snapshots (loading one would
+ * bring the dropped transactions back), then whole logs from the newest down, then the tail of the
+ * log that holds `zxid`. At any moment what is left is a prefix of the history. */
 #include "store/txnlog_truncate.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "pawl/error.h"
+#include "store/durable.h"
 #include "store/file_names.h"
 #include "store/snapshot_format.h"
 #include "store/txnlog_format.h"
@@ -65,7 +66,7 @@ static int find_cut(struct disk *disk, const char *folder, int64_t zxid, struct 
     return rc;
 }
 
-/* Removes the files above `zxid`, newest first, or only asks whether enough would be left. */
+/* Removes the files above `zxid`, newest first. */
 static int remove_above(struct disk *disk, const char *folder, const char *prefix, int64_t zxid)
 {
     char path[FILE_PATH_BYTES];
@@ -127,6 +128,9 @@ int txnlog_truncate(struct disk *log_disk, struct disk *snapshot_disk, const cha
 
     if (rc == 0) {
         rc = check_snapshots(snapshot_disk, folder, zxid, &cut);
+    }
+    if (rc == 0) {
+        rc = durable_forget(log_disk, folder);
     }
     if (rc == 0) {
         rc = remove_above(snapshot_disk, folder, SNAPSHOT_PREFIX, zxid);

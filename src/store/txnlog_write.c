@@ -27,6 +27,7 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "pawl/error.h"
+#include "store/durable.h"
 #include "store/file_names.h"
 #include "store/txnlog_format.h"
 #include "store/txnlog_read.h"
@@ -46,6 +47,8 @@ struct txnlog {
     uint64_t size;            /* of the file with its padding */
     uint64_t zeroed;          /* up to here the file holds written bytes */
     uint64_t earlier_bytes;   /* of segments closed since the last txnlog_roll() */
+    struct durable *durable;  /* the number that the last sync brought to disk */
+    int64_t last_zxid;        /* of the records appended */
     bool unsynced;
     int failed;
 };
@@ -58,6 +61,7 @@ int txnlog_open(struct disk *disk, const struct txnlog_options *options, struct 
     log->options = *options;
     log->folder = must_strdup(options->folder);
     log->options.folder = log->folder;
+    log->durable = durable_new(disk, log->folder);
     *out = log;
     return 0;
 }
@@ -69,6 +73,7 @@ void txnlog_close(struct txnlog *log)
     }
     disk_close(log->file);
     disk_close(log->rolled);
+    durable_free(log->durable);
     free(log->folder);
     free(log);
 }
@@ -82,21 +87,20 @@ static int fail(struct txnlog *log, int rc)
 
 /* ---- segments ---- */
 
-/* A file of that name can only be one whose first record was torn by a crash: nothing in it was
- * ever acknowledged, and it is written anew. One that holds a record is not ours to overwrite. */
+/* A file of that name can only be one whose first record was torn by a crash, and was cut off at
+ * the start. One that holds anything at all is not ours to overwrite. */
 static int check_name_is_free(struct txnlog *log, const char *path, int64_t zxid)
 {
-    int64_t found;
-    int rc = txnlog_first_zxid(log->disk, path, &found);
+    bool is_blank = false;
+    int rc = txnlog_is_blank(log->disk, path, &is_blank);
 
-    if (rc == PAWL_ERR_NOT_FOUND || (rc == 0 && found < 0)) {
+    if (rc == PAWL_ERR_NOT_FOUND || (rc == 0 && is_blank)) {
         return 0;
     }
     if (rc == 0) {
-        log_error("the log %s exists already and begins with transaction 0x%" PRIx64
-                  "; it is not overwritten with 0x%" PRIx64 ". Move it away if it does not belong "
-                  "to this server",
-                  path, (uint64_t)found, (uint64_t)zxid);
+        log_error("the log %s exists already; it is not overwritten with transaction 0x%" PRIx64
+                  ". Move it away if it does not belong to this server",
+                  path, (uint64_t)zxid);
         return PAWL_ERR_EXISTS;
     }
     return rc;
@@ -207,19 +211,23 @@ static int write_zeroes_ahead(struct txnlog *log, size_t len)
 
 /* ---- records ---- */
 
-void txnlog_fill_sums(uint8_t *records, size_t len)
+int64_t txnlog_fill_sums(uint8_t *records, size_t len)
 {
+    int64_t zxid = 0;
     size_t at = 0;
 
     while (at < len) {
         size_t payload = load_u32(records + at + TXNLOG_SUM_BYTES);
 
-        ASSERT(payload > 0 && payload <= len - at - TXNLOG_FRAME_BYTES);
+        ASSERT(payload >= TXN_HEADER_BYTES && payload <= len - at - TXNLOG_FRAME_BYTES);
         ASSERT(records[at + TXNLOG_PAYLOAD_AT + payload] == TXNLOG_MARK);
+        ASSERT((int64_t)load_u64(records + at + TXNLOG_ZXID_AT) > zxid);
+        zxid = (int64_t)load_u64(records + at + TXNLOG_ZXID_AT);
         store_u64(records + at, adler32(1, records + at + TXNLOG_PAYLOAD_AT, (uInt)payload));
         at += TXNLOG_FRAME_BYTES + payload;
     }
     ASSERT(at == len);
+    return zxid;
 }
 
 static int append(struct txnlog *log, const uint8_t *records, size_t len, int64_t first_zxid)
@@ -243,6 +251,7 @@ static int append(struct txnlog *log, const uint8_t *records, size_t len, int64_
 
 int txnlog_append(struct txnlog *log, uint8_t *records, size_t len, int64_t first_zxid)
 {
+    int64_t last_zxid;
     int rc;
 
     if (log->failed != 0) {
@@ -251,13 +260,15 @@ int txnlog_append(struct txnlog *log, uint8_t *records, size_t len, int64_t firs
     if (len == 0) {
         return 0;
     }
-    txnlog_fill_sums(records, len);
+    last_zxid = txnlog_fill_sums(records, len);
+    ASSERT(last_zxid >= first_zxid && first_zxid > log->last_zxid);
     log->unsynced = true;
     rc = append(log, records, len, first_zxid);
     if (rc != 0) {
         return fail(log, rc);
     }
     log->position += len;
+    log->last_zxid = last_zxid;
     return 0;
 }
 
@@ -275,6 +286,9 @@ int txnlog_sync(struct txnlog *log)
     }
     if (rc != 0) {
         return fail(log, rc);
+    }
+    if (log->unsynced && log->options.force_sync) {
+        durable_note(log->durable, log->last_zxid);
     }
     log->unsynced = false;
     if (limit > 0 && log->file != NULL && segment_bytes(log) > limit) {

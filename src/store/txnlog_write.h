@@ -29,12 +29,14 @@ int txnlog_open(struct disk *disk, const struct txnlog_options *options, struct 
 /* What was not synced may be lost. NULL is allowed. */
 void txnlog_close(struct txnlog *log);
 
-/* Writes whole records, laid out by txnlog_record_begin() and _end(), with one write; fills in
- * their sums first. `first_zxid` names the segment if a new one is due. */
+/* Writes whole records, laid out by txnlog_lay_out(), with one write; fills in their sums first.
+ * Their zxids grow, also from call to call. `first_zxid` names the segment if a new one is due.
+ * Between two syncs no more than TXNLOG_WRITE_BYTES or a single block may be appended: the reader
+ * counts on it. */
 int txnlog_append(struct txnlog *log, uint8_t *records, size_t len, int64_t first_zxid);
 
-/* Brings all that was appended to disk, rolled segments included. Rolls afterwards if the segment
- * has passed its size limit. */
+/* Brings all that was appended to disk, rolled segments included, and notes that (durable.h). Rolls
+ * afterwards if the segment has passed its size limit. */
 int txnlog_sync(struct txnlog *log);
 
 /* The next append starts a new segment, and txnlog_size() counts from 0 again. */
@@ -44,8 +46,8 @@ void txnlog_roll(struct txnlog *log);
  * compared with. */
 uint64_t txnlog_size(const struct txnlog *log);
 
-/* Fills in the sums of whole records; part of txnlog_append(), for those who write files
- * themselves. */
-void txnlog_fill_sums(uint8_t *records, size_t len);
+/* Fills in the sums of whole records and returns the last one's zxid; part of txnlog_append(), for
+ * those who write files themselves. */
+int64_t txnlog_fill_sums(uint8_t *records, size_t len);
 
 #endif

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Folders that cannot be served: each has its clear message and status 3, and stays as it is."""
 import os
-import re
+import socket
 import struct
+import subprocess
 
 import daemon
 from daemon import contents, files, run
@@ -160,22 +161,23 @@ class Damaged(FolderTest):
         offset, _, zxid = self.records(log)[20]
         self.flip(log, offset + 30)
         err = self.refused(said=(log, "damaged at offset %d" % offset, "0x%x" % (zxid - 1),
-                                 "Nothing was changed", "Restore", "truncate"))
+                                 "Nothing was changed", "Restore", "--accept-loss"))
         self.assertIn("Unable to load database on disk", err)
 
     def test_what_the_message_advises_works(self):
         log = files(self.data, "log")[-1]
         offset, _, zxid = self.records(log)[20]
         self.flip(log, offset + 30)
-        err = self.refused()
-        cut = int(re.search(r"cut the file to (\d+) bytes", err)[1])
-        os.truncate(self.path(log), cut)
-        d = self.start()
+        self.refused()
+        d = self.start("--accept-loss")
+        self.assertContains(d.log(), "accepted", "0x%x" % (zxid - 1))
         conn = d.connect()
         self.assertEqual(daemon.get(conn, "/n0"), b"x" * 50)
         self.assertLess(len(daemon.children(conn, "/")), 181)
         self.assertIn("Zxid: 0x%x" % zxid, d.word("srvr"))  # zxid - 1, and the new session's
         d.stop()
+        self.assertTrue(os.path.exists(self.path("aside.%s.%d" % (log, offset))))
+        self.start().stop()  # once was enough
 
     def middle_log(self):
         """A log that is needed, and is not the last."""
@@ -200,15 +202,106 @@ class Damaged(FolderTest):
         self.flip(log, 1)
         self.refused(said=(log, "offset 0"))
 
-    def test_a_torn_tail_is_cut_and_said(self):
+    def end_of(self, log):
+        offset, length, zxid = self.records(log)[-1]
+        return offset + 8 + 4 + length + 1, zxid
+
+    def tear(self, log):
+        """The first half of one more record, as a crash leaves it."""
+        offset, length, _ = self.records(log)[-1]
+        end, zxid = self.end_of(log)
+        with open(self.path(log), "r+b") as f:
+            f.seek(offset)
+            half = f.read(12 + length // 2)
+            f.seek(end)
+            f.write(half)
+        return end, half, zxid
+
+    def test_a_torn_tail_is_cut_kept_and_said(self):
+        log = files(self.data, "log")[-1]
+        end, half, zxid = self.tear(log)
+        d = self.start()
+        self.assertContains(d.log(), log, "offset %d" % end, "cut off", "0x%x" % zxid)
+        self.assertEqual(daemon.get(d.connect(), "/n1059"), b"x" * 50)
+        d.stop()
+        with open(self.path("aside.%s.%d" % (log, end)), "rb") as f:
+            self.assertEqual(f.read(), half.rstrip(b"\0"))
+
+    def test_an_acknowledged_record_is_no_torn_tail(self):
         log = files(self.data, "log")[-1]
         offset, length, zxid = self.records(log)[-1]
-        os.truncate(self.path(log), offset + 12 + length // 2)
+        for cut in (offset + 12 + length // 2, offset):
+            os.truncate(self.path(log), cut)
+            self.refused(said=(log, "0x%x were acknowledged" % zxid, "--accept-loss"))
+
+    def test_zeroes_in_the_middle_of_a_killed_servers_log(self):
         d = self.start()
-        self.assertContains(d.log(), log, "offset %d" % offset, "cut off", "0x%x" % (zxid - 1))
         conn = d.connect()
-        self.assertEqual(daemon.get(conn, "/n1058"), b"x" * 50)
-        d.stop()
+        for i in range(200):
+            self.assertEqual(daemon.create(conn, "/z%d" % i, b"x" * 50), 0)
+        d.process.kill()
+        d.process.wait()
+        log = files(self.data, "log")[-1]
+        with open(self.path(log), "r+b") as f:
+            f.seek(8192)
+            f.write(bytes(512))
+        self.refused(said=(log, "Nothing was changed"))
+
+    def test_a_log_before_the_last_zeroed_from_a_record_on(self):
+        log = self.middle_log()
+        offset, _, zxid = self.records(log)[5]
+        size = os.path.getsize(self.path(log))
+        os.truncate(self.path(log), offset)
+        os.truncate(self.path(log), size)
+        self.refused(said=("0x%x" % (zxid - 1), "are in no log", "Nothing was changed"))
+
+    def test_a_log_before_the_last_is_gone(self):
+        os.unlink(self.path(self.middle_log()))
+        self.refused(said=("are in no log", "Nothing was changed"))
+
+    def test_the_last_log_is_gone(self):
+        log = files(self.data, "log")[-1]
+        zxid = self.end_of(log)[1]
+        os.unlink(self.path(log))
+        self.refused(said=("0x%x were acknowledged" % zxid,))
+
+    def test_with_the_port_taken_nothing_changes(self):
+        self.tear(files(self.data, "log")[-1])
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            for data in (self.data, os.path.join(self.dir, "new")):
+                before = contents(self.dir)
+                code, _, err = run("--data", data, "-DclientPortAddress=127.0.0.1",
+                                   "--port", str(port))
+                self.assertEqual(code, 1, err)
+                self.assertIn("cannot listen on", err)
+                self.assertEqual(contents(self.dir), before)
+
+    def test_a_file_that_another_program_writes(self):
+        self.tear(files(self.data, "log")[-1])
+        writer = subprocess.Popen(["sleep", "1000"],
+                                  stdout=open(self.path(files(self.data, "log")[-1]), "r+b"))
+        try:
+            self.refused(said=("in use by another server", str(writer.pid), "sleep"))
+        finally:
+            writer.kill()
+            writer.wait()
+        self.start().stop()
+
+    def test_an_idle_server_of_apaches(self):
+        """It has no file open as long as nobody writes; its command line gives it away."""
+        config = self.file("zoo.cfg", "tickTime=2000\ndataDir=%s\nclientPort=1\n" % self.data)
+        for args in ((config,), ("2181", self.data)):
+            server = subprocess.Popen(
+                ["sh", "-c", "read line", "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+                 *args], stdin=subprocess.PIPE)
+            try:
+                self.refused(said=("in use by another server", str(server.pid)))
+            finally:
+                server.kill()
+                server.wait()
+                server.stdin.close()
+        self.start().stop()
 
     def test_a_damaged_snapshot_with_an_older_one_and_all_logs(self):
         snapshots = files(self.data, "snapshot")

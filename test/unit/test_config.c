@@ -348,6 +348,7 @@ static const struct value_case value_cases[] = {
     INT("jute.maxbuffer.extrasize", "2048", server.max_packet_extra_bytes, 2048),
     BOOLEAN("emulate353TTLNodes", "true", server.ttl_as_in_353, true),
     BOOLEAN("snapshot.trust.empty", "true", store.trust_empty_snapshot, true),
+    BOOLEAN("recovery.acceptLoss", "true", store.accept_loss, true),
     INT("snapshot.compression.method", "gz", store.snapshot_compression, CONFIG_COMPRESS_GZIP),
     INT("snapshot.compression.method", "snappy", store.snapshot_compression,
         CONFIG_COMPRESS_SNAPPY),

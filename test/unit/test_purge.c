@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "lib/log_record.h"
 #include "lib/sim_disk.h"
 #include "lib/test.h"
 #include "pawl/error.h"
@@ -33,10 +34,10 @@ static void put_log(struct sim_disk *s, int64_t zxid)
 
     strbuf_init(&log, STRBUF_NO_LIMIT);
     strbuf_append(&log, "ZKLG\0\0\0\2\0\0\0\0\0\0\0\0", 16);
-    mark = txnlog_record_begin(&log);
+    mark = log_record_begin(&log);
     txn_header_write(&log, &header);
     txn_op_write(&log, &op);
-    txnlog_record_end(&log, mark);
+    log_record_end(&log, mark);
     txnlog_fill_sums(log.data + 16, log.len - 16);
     snprintf(path, sizeof(path), FOLDER "/log.%" PRIx64, (uint64_t)zxid);
     sim_disk_put(s, path, strbuf_bytes(&log));

@@ -3,9 +3,11 @@
 #include <zlib.h>
 
 #include "base/memory.h"
+#include "lib/log_record.h"
 #include "lib/sim_disk.h"
 #include "lib/test.h"
 #include "pawl/error.h"
+#include "store/durable.h"
 #include "store/txnlog_format.h"
 #include "store/txnlog_read.h"
 #include "store/txnlog_truncate.h"
@@ -41,11 +43,11 @@ static void put_record(struct strbuf *out, int64_t zxid)
 {
     struct txn_header header = {.client_id = 1, .zxid = zxid, .type = TXN_ERROR};
     struct txn_op op = {.type = TXN_ERROR, .err = -101};
-    size_t mark = txnlog_record_begin(out);
+    size_t mark = log_record_begin(out);
 
     txn_header_write(out, &header);
     txn_op_write(out, &op);
-    txnlog_record_end(out, mark);
+    log_record_end(out, mark);
 }
 
 /* One whose data makes the payload `size` bytes long, or a little more. */
@@ -54,11 +56,11 @@ static void put_large_record(struct strbuf *out, int64_t zxid, size_t size)
     struct txn_header header = {.zxid = zxid, .type = TXN_SET_DATA};
     uint8_t *data = must_zalloc(size);
     struct txn_op op = {.type = TXN_SET_DATA, .path = bytes_str("/"), .data = bytes_of(data, size)};
-    size_t mark = txnlog_record_begin(out);
+    size_t mark = log_record_begin(out);
 
     txn_header_write(out, &header);
     txn_op_write(out, &op);
-    txnlog_record_end(out, mark);
+    log_record_end(out, mark);
     free(data);
 }
 
@@ -282,7 +284,16 @@ static void a_log_that_holds_a_record_is_not_overwritten(void **state)
     teardown(&f);
 }
 
-static void a_torn_first_record_is_written_anew(void **state)
+static void reopen(struct fixture *f)
+{
+    struct txnlog_options options = {.folder = FOLDER, .force_sync = true};
+
+    txnlog_close(f->log);
+    assert_int_equal(txnlog_open(f->disk, &options, &f->log), 0);
+}
+
+/* Recovery cuts off a torn first record; what has not been cut off is not overwritten. */
+static void only_a_log_without_a_byte_is_written_anew(void **state)
 {
     struct bytes b;
     struct fixture f;
@@ -294,8 +305,55 @@ static void a_torn_first_record_is_written_anew(void **state)
     b = file(&f, "log.1");
     sim_disk_put(f.sim, FOLDER "/log.2", bytes_of(b.data, b.len - 7));
     expect_records(&f, 0, 1, 1, TXNLOG_TORN);
+    assert_int_equal(append(&f, 2, 3), PAWL_ERR_EXISTS);
+    sim_disk_put(f.sim, FOLDER "/log.2", bytes_of(file(&f, "log.2").data, TXNLOG_HEADER_BYTES));
+    reopen(&f);
     assert_int_equal(append(&f, 2, 3), 0);
     expect_records(&f, 0, 1, 3, TXNLOG_END);
+    teardown(&f);
+}
+
+static int64_t durable(struct fixture *f)
+{
+    int64_t zxid;
+
+    assert_int_equal(durable_load(f->disk, FOLDER, &zxid), 0);
+    return zxid;
+}
+
+static void the_number_of_what_is_on_disk_is_noted_after_each_sync(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    setup(&f, NULL);
+    assert_int_equal(append(&f, 1, 3), 0);
+    assert_int_equal(durable(&f), -1);
+    assert_int_equal(txnlog_sync(f.log), 0);
+    assert_int_equal(durable(&f), 3);
+    txnlog_roll(f.log);
+    assert_int_equal(append(&f, 4, 5), 0);
+    assert_int_equal(durable(&f), 3);
+    assert_int_equal(txnlog_sync(f.log), 0);
+    assert_int_equal(durable(&f), 5);
+    reopen(&f); /* a clean end brings it to disk */
+    assert_int_equal(disk_sync_folder(f.disk, FOLDER), 0);
+    sim_disk_restart(f.sim, SIM_LOSE_ALL);
+    assert_int_equal(durable(&f), 5);
+    teardown(&f);
+}
+
+/* The disk may still lose what is acknowledged, so nothing may be demanded of a later start. */
+static void without_force_sync_no_number_is_noted(void **state)
+{
+    struct txnlog_options options = {.folder = FOLDER, .force_sync = false};
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &options);
+    assert_int_equal(append(&f, 1, 3), 0);
+    assert_int_equal(txnlog_sync(f.log), 0);
+    assert_int_equal(durable(&f), -1);
     teardown(&f);
 }
 
@@ -524,7 +582,9 @@ int main(void)
         cmocka_unit_test(a_size_limit_rolls_after_the_sync),
         cmocka_unit_test(an_error_is_final),
         cmocka_unit_test(a_log_that_holds_a_record_is_not_overwritten),
-        cmocka_unit_test(a_torn_first_record_is_written_anew),
+        cmocka_unit_test(only_a_log_without_a_byte_is_written_anew),
+        cmocka_unit_test(the_number_of_what_is_on_disk_is_noted_after_each_sync),
+        cmocka_unit_test(without_force_sync_no_number_is_noted),
         cmocka_unit_test(the_iterator_stands_on_the_first_record_from_there),
         cmocka_unit_test(only_the_logs_needed_are_opened),
         cmocka_unit_test(a_log_without_records_hides_no_other),
