@@ -181,6 +181,58 @@ static bool may(struct connection *c, const struct auth_options *o, int32_t perm
     return result;
 }
 
+/* A list of a hundred strangers, so long that what it comes to is kept, and then `last`. */
+static uint32_t take_long_list(struct acl_table *t, const struct acl_entry *last)
+{
+    struct strbuf b;
+    uint32_t id;
+
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    jute_write_int(&b, 101);
+    for (int i = 0; i < 100; i++) {
+        char ip[32];
+
+        snprintf(ip, sizeof(ip), "10.0.0.%d", i);
+        acl_entry_write(&b, &(struct acl_entry){31, bytes_str("ip"), bytes_str(ip)});
+    }
+    acl_entry_write(&b, last);
+    id = acl_table_take(t, strbuf_bytes(&b));
+    strbuf_fini(&b);
+    return id;
+}
+
+static void what_a_long_list_came_to_is_kept_for_just_that_list_and_those_ids(void **state)
+{
+    struct acl_entry for_bob = {1, bytes_str("digest"), bytes_str(BOB_ID)};
+    struct acl_entry for_me = {2, bytes_str("ip"), bytes_str("127.0.0.1")};
+    struct acl_table *t = acl_table_new();
+    struct connection c;
+    uint32_t id, again;
+
+    (void)state;
+    begin(&c, "127.0.0.1");
+    assert_int_equal(add(&c, "digest", "bob:pw"), PAWL_OK);
+    id = take_long_list(t, &for_bob);
+    for (int i = 0; i < 2; i++) {
+        int64_t spent = c.spent;
+
+        assert_true(auth_allows(&c, &usual, t, id, 1));
+        assert_false(auth_allows(&c, &usual, t, id, 2));
+        assert_true(i == 0 ? c.spent > spent : c.spent == spent);
+        c.n_auth_ids_in_force = 1; /* a request that came before bob was shown */
+        assert_false(auth_allows(&c, &usual, t, id, 1));
+        c.n_auth_ids_in_force = 2;
+        assert_true(auth_allows(&c, &usual, t, id, 1));
+    }
+    acl_table_release(t, id);
+    again = take_long_list(t, &for_me);
+    assert_int_equal(again, id); /* the number is used again, for another list */
+    assert_false(auth_allows(&c, &usual, t, again, 1));
+    assert_true(auth_allows(&c, &usual, t, again, 2));
+    auth_fini(&c);
+    acl_table_free(t);
+}
+
 static void a_network_lets_in_the_addresses_within_it(void **state)
 {
     static const struct {
@@ -593,6 +645,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_are_accepted_by_the_rules_of_their_scheme),
         cmocka_unit_test(networks_are_addresses_with_as_many_bits_as_there_are),
+        cmocka_unit_test(what_a_long_list_came_to_is_kept_for_just_that_list_and_those_ids),
         cmocka_unit_test(a_network_lets_in_the_addresses_within_it),
         cmocka_unit_test(some_entry_must_have_a_wanted_permission_and_match),
         cmocka_unit_test(an_empty_list_lets_everybody_in_and_an_unknown_one_nobody),

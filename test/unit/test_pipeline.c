@@ -854,46 +854,78 @@ static void a_write_does_not_overtake_reads_whose_answers_are_long(void **state)
     fixture_fini(&f);
 }
 
-/* The node grows while they wait: then they are answered all the same, before the write. */
+/* A share that ends in the middle of the queue does not let a write pass the reads before it. */
 static void reads_are_answered_before_a_later_write_of_their_session_is_applied(void **state)
 {
     struct server_options o = fixture_options();
-    struct connection *c, *other;
     struct server_fixture f;
-    struct strbuf frame;
+    struct connection *c;
     struct burst b;
 
     (void)state;
-    o.limits.output_pause_bytes = 10000;
+    o.limits.turn_units = 300;
     fixture_init(&f, &o);
     c = fixture_client(&f, 10000);
-    other = fixture_client(&f, 10000);
-    fixture_create(&f, c, "/a", "", 0);
+    fixture_turn(&f);
     f.hold = true;
     burst_init(&b);
     burst_set(&b, "/");
-    burst_get(&b, "/a");
-    burst_get(&b, "/a");
-    burst_get(&b, "/a");
+    burst_get(&b, "/");
     burst_send(&b, &f, c);
-    strbuf_init(&frame, STRBUF_NO_LIMIT);
-    {
-        struct request grow = fixture_set_request("/a", "", -1);
-        uint8_t *data = must_zalloc(8000);
-
-        grow.data = bytes_of(data, 8000);
-        fixture_frame(&frame, 1, &grow);
-        fixture_send(&f, other, strbuf_bytes(&frame));
-        free(data);
+    for (int i = 0; i < 4; i++) {
+        fixture_turn(&f);
+        burst_init(&b);
+        b.xid = 2 + i;
+        burst_get(&b, "/");
+        burst_send(&b, &f, c);
     }
-    strbuf_fini(&frame);
+    fixture_turn(&f);
     burst_init(&b);
-    b.xid = 4;
-    burst_set(&b, "/a");
+    b.xid = 6;
+    burst_set(&b, "/");
+    burst_get(&b, "/");
+    burst_send(&b, &f, c);
+    fixture_turn(&f);
+    server_commit(f.server, container_of(f.server->in_flight.next, struct proposal, link));
+    assert_int_equal(c->input, INPUT_TURN); /* it has answered some of them */
+    assert_true(c->n_parked > 1);
+    fixture_commit_all(&f);
+    fixture_turn(&f);
+    assert_string_equal(fixture_trace(&f, c),
+                        "1 OK @2\n2 OK @2\n3 OK @2\n4 OK @2\n5 OK @2\n6 OK @2\n7 OK @3\n8 OK @3\n");
+    assert_idle(f.server);
+    fixture_fini(&f);
+}
+
+/* Bytes that are no request yet do not end the waiting of what is. */
+static void half_a_frame_changes_nothing_for_those_that_wait(void **state)
+{
+    struct server_options o = fixture_options();
+    struct server_fixture f;
+    struct connection *c;
+    struct burst b;
+
+    (void)state;
+    o.limits.turn_units = 1000;
+    fixture_init(&f, &o);
+    c = fixture_client(&f, 10000);
+    fixture_turn(&f);
+    f.hold = true;
+    burst_init(&b);
+    burst_set(&b, "/");
+    for (int i = 0; i < 10; i++) {
+        burst_get(&b, "/");
+    }
     burst_send(&b, &f, c);
     fixture_commit_all(&f);
-    assert_string_equal(fixture_trace(&f, c), "1 OK @4\n2 OK @4\n3 OK @4\n4 OK @4\n5 OK @6\n");
-    assert_idle(f.server);
+    assert_int_equal(c->input, INPUT_TURN);
+    fixture_send(&f, c, bytes_of("\0\0\0\x8", 4));
+    assert_int_equal(c->input, INPUT_TURN);
+    for (int i = 0; i < 10; i++) {
+        fixture_turn(&f);
+    }
+    assert_int_equal(c->n_parked, 0);
+    assert_int_equal(c->input, INPUT_OPEN);
     fixture_fini(&f);
 }
 
@@ -1224,6 +1256,7 @@ int main(void)
         cmocka_unit_test(parked_reads_stop_at_the_output_limit_and_go_on_when_the_client_has_read),
         cmocka_unit_test(a_write_does_not_overtake_reads_whose_answers_are_long),
         cmocka_unit_test(reads_are_answered_before_a_later_write_of_their_session_is_applied),
+        cmocka_unit_test(half_a_frame_changes_nothing_for_those_that_wait),
         cmocka_unit_test(what_one_client_has_in_flight_is_limited),
         cmocka_unit_test(what_one_client_has_in_watches_is_limited),
         cmocka_unit_test(a_greedy_client_gets_its_share_of_a_turn_and_no_more),
