@@ -248,7 +248,7 @@ static void wake_up(void *arg)
     uv_async_send(&h->wake);
 }
 
-static void reload(struct host *h)
+static void host_reload_now(struct host *h)
 {
     struct server_options fresh;
     struct server *s = member_server(h->member);
@@ -269,7 +269,7 @@ static void on_wake(uv_async_t *async)
     struct host *h = async->data;
 
     if (atomic_exchange(&h->reload_wanted, false)) {
-        reload(h);
+        host_reload_now(h);
     }
     if (!h->in_memory) {
         look_at_log(h);
@@ -345,7 +345,7 @@ static int take_disks(struct host *h, struct host_error *error)
     return take_disk(h, c->store.log_dir, &h->log_disk, &h->log_lock, error);
 }
 
-static int recover(struct host *h, struct tree **tree, int64_t *zxid, struct host_error *error)
+static int host_recover(struct host *h, struct tree **tree, int64_t *zxid, struct host_error *error)
 {
     struct recovery_options options;
     struct recovery_report report;
@@ -505,7 +505,7 @@ static int host_load(struct host *h, struct host_error *error)
 {
     struct tree *tree;
     int64_t zxid = 0;
-    int rc = recover(h, &tree, &zxid, error);
+    int rc = host_recover(h, &tree, &zxid, error);
 
     if (rc != PAWL_OK) {
         return rc;

@@ -33,7 +33,7 @@ struct link {
 
 /* ---- limits ---- */
 
-static struct address *find_address(struct host *h, const char *ip)
+static struct address *link_address(struct host *h, const char *ip)
 {
     uint64_t hash = hash_bytes(ip, strlen(ip), 0);
     struct map_entry *e;
@@ -109,7 +109,7 @@ static void link_close(struct link *l)
 
 static void on_ready(uv_poll_t *poll, int status, int events);
 
-static void wait_for(struct link *l, int events)
+static void link_wait_for(struct link *l, int events)
 {
     if (events == l->events) {
         return;
@@ -165,7 +165,7 @@ static void flush_link(struct link *l)
     events = c->input != INPUT_OPEN || c->state == CONNECTION_CLOSING ? 0 : UV_READABLE;
     events |= connection_unread(c) > 0 ? UV_WRITABLE : 0;
     /* With nothing to wait for we would never learn that the other side is gone. */
-    wait_for(l, events == 0 ? UV_DISCONNECT : events);
+    link_wait_for(l, events == 0 ? UV_DISCONNECT : events);
 }
 
 void link_flush_touched(struct host *h)
@@ -231,7 +231,7 @@ void link_open(struct host *h, int fd, const struct socket_peer *from)
     strcpy(peer.ip, from->ip);
     l->host = h;
     l->fd = fd;
-    l->address = from->is_local ? NULL : find_address(h, from->ip);
+    l->address = from->is_local ? NULL : link_address(h, from->ip);
     if (l->address != NULL) {
         l->address->n++;
     }
@@ -249,7 +249,7 @@ void link_open(struct host *h, int fd, const struct socket_peer *from)
     l->poll.data = l;
     list_push_back(&h->links, &l->link);
     h->n_links++;
-    wait_for(l, UV_READABLE);
+    link_wait_for(l, UV_READABLE);
 }
 
 void link_close_all(struct host *h)

@@ -67,6 +67,7 @@ static void begin_snapshot(struct member *m)
                               "written");
         return;
     }
+    ASSERT(m->effects != NULL);
     m->walk = snapshot_walk_begin(m->server->tree, m->server->applied_zxid);
     m->writing_snapshot = true;
     m->effects->snapshot_begun = true;
@@ -154,6 +155,7 @@ static void durable(struct member *m, const struct member_input *in)
         }
         server_commit(s, p);
     }
+    ASSERT(s->applied_zxid >= in->zxid);
     server_resume(s);
     if (m->options.snap_size_bytes > 0 && in->log_bytes > m->snap_size_at && !m->roll_next &&
         in->zxid >= m->file_zxid) { /* or it is the size of the file before */
@@ -201,6 +203,8 @@ void member_free(struct member *m)
 void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct member_input *in,
                  struct member_effects *out)
 {
+    ASSERT(m->effects == NULL); /* never a step within a step */
+    ASSERT(out != NULL);
     m->effects = out;
     server_set_time(m->server, now_us, wall_ms);
     switch (in->kind) {

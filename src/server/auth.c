@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/logging.h"
 #include "base/map.h"
@@ -58,6 +59,7 @@ static int add_auth_id(struct connection *c, const char *scheme, const char *id)
     a->scheme = must_strdup(scheme);
     a->id = must_strdup(id);
     list_push_back(&c->auth_ids, &a->link);
+    ASSERT(c->n_auth_ids < MAX_IDS);
     c->n_auth_ids++;
     c->n_auth_ids_in_force = c->n_auth_ids;
     return PAWL_OK;
@@ -508,7 +510,7 @@ static bool kinds_equal(const struct acl_entry *a, const struct acl_entry *b)
     return a->perms == b->perms && bytes_equal(a->scheme, b->scheme);
 }
 
-static bool is_known(const struct map *m, uint64_t hash, const struct acl_entry *e, bool whole)
+static bool acl_is_seen(const struct map *m, uint64_t hash, const struct acl_entry *e, bool whole)
 {
     for (struct map_entry *i = map_first(m, hash); i != NULL; i = map_next(i)) {
         const struct acl_entry *earlier = whole ? &container_of(i, struct seen, whole)->acl
@@ -536,10 +538,10 @@ static bool find_repeated(const struct acl_list *acl, bool *repeated)
         struct acl_entry e = acl_entry_read(&r);
         uint64_t kind = hash_bytes(e.scheme.data, e.scheme.len, (uint32_t)e.perms);
         uint64_t whole = hash_bytes(e.id.data, e.id.len, kind);
-        bool kind_known = is_known(&kinds, kind, &e, false);
+        bool kind_known = acl_is_seen(&kinds, kind, &e, false);
 
         comparable = !bytes_is_null(e.id) || !kind_known;
-        repeated[i] = is_known(&wholes, whole, &e, true);
+        repeated[i] = acl_is_seen(&wholes, whole, &e, true);
         seen[i].acl = e;
         if (!repeated[i]) {
             map_insert(&wholes, &seen[i].whole, whole);

@@ -169,7 +169,7 @@ static void session_closed(struct server *s, const struct proposal *p)
 
 /* ---- commit ---- */
 
-static void make_room(struct server *s, const struct txn *txn)
+static void make_room_for_results(struct server *s, const struct txn *txn)
 {
     size_t needed = txn->op.n_multi > 1 ? (size_t)txn->op.n_multi : 1;
 
@@ -250,16 +250,18 @@ void server_commit(struct server *s, struct proposal *p)
     ASSERT(s->in_flight.next == &p->link);
     ASSERT(p->zxid > s->applied_zxid);
     read_own_txn(p, &txn);
-    make_room(s, &txn);
+    make_room_for_results(s, &txn);
     if (p->connection != NULL) {
         pipeline_before_write(s, p->connection);
     }
     list_remove(&p->link);
+    ASSERT(s->n_outstanding > 0);
     s->n_outstanding--;
     s->applied_zxid = p->zxid;
     s->results[0] = (struct apply_result){0};
     apply_txn(&s->apply, &txn, s->results, s->n_results);
     pending_applied(&s->prepare.pending, p);
+    ASSERT(list_empty(&p->pending));
     settle_session(p);
     if (p->connection != NULL) {
         settle_connection(p);

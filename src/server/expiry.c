@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/memory.h"
 
@@ -14,6 +15,7 @@ struct bucket {
 
 void expiry_init(struct expiry *x, int64_t bucket_ms, int64_t now_ms)
 {
+    ASSERT(bucket_ms > 0);
     x->bucket_ms = bucket_ms;
     x->next_ms = now_ms / bucket_ms * bucket_ms;
     map_init(&x->buckets);
@@ -68,8 +70,9 @@ void expiry_touch(struct expiry *x, struct expiry_item *item, int64_t now_ms, in
     list_push_back(&need_bucket(x, deadline)->items, &item->link);
 }
 
-static void drop_if_empty(struct expiry *x, struct bucket *b)
+static void bucket_drop_if_empty(struct expiry *x, struct bucket *b)
 {
+    ASSERT(b != NULL);
     if (list_empty(&b->items)) {
         map_remove(&x->buckets, &b->entry);
         free(b);
@@ -82,7 +85,7 @@ void expiry_remove(struct expiry *x, struct expiry_item *item)
         return;
     }
     list_remove(&item->link);
-    drop_if_empty(x, find_bucket(x, item->deadline_ms));
+    bucket_drop_if_empty(x, find_bucket(x, item->deadline_ms));
     item->deadline_ms = 0;
 }
 
@@ -95,6 +98,7 @@ struct expiry_item *expiry_pop_due(struct expiry *x, int64_t now_ms)
         b = find_bucket(x, x->next_ms);
         if (b != NULL) {
             item = container_of(b->items.next, struct expiry_item, link);
+            ASSERT(item->deadline_ms <= now_ms);
             expiry_remove(x, item);
             return item;
         }
@@ -102,7 +106,7 @@ struct expiry_item *expiry_pop_due(struct expiry *x, int64_t now_ms)
     return NULL;
 }
 
-static int by_deadline(const void *a, const void *b)
+static int buckets_by_deadline(const void *a, const void *b)
 {
     const struct bucket *x = *(struct bucket *const *)a;
     const struct bucket *y = *(struct bucket *const *)b;
@@ -119,7 +123,7 @@ void expiry_each(const struct expiry *x, expiry_bucket_fn fn, void *arg)
     map_for_each (e, &x->buckets) {
         sorted[n++] = container_of(e, struct bucket, entry);
     }
-    qsort(sorted, n, sizeof(*sorted), by_deadline);
+    qsort(sorted, n, sizeof(*sorted), buckets_by_deadline);
     for (size_t i = 0; i < n; i++) {
         fn(sorted[i]->deadline_ms, &sorted[i]->items, arg);
     }

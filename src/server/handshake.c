@@ -140,6 +140,7 @@ void handshake_receive(struct server *s, struct connection *c, struct bytes fram
 {
     struct connect_request r;
 
+    ASSERT(c->state == CONNECTION_FRESH);
     s->stats.packets_received++;
     c->stats.received++;
     s->stats.connection_request_count++;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/limits.h"
 
+#include "base/assert.h"
+
 /* Tokens are counted in sessions; with weights one of them costs several. */
 static int64_t weigh(const struct limit_options *o, int64_t tokens)
 {
@@ -79,5 +81,6 @@ bool throttle_admit(struct connection_throttle *t, const struct limit_options *o
         return false;
     }
     t->tokens -= cost;
+    ASSERT(t->tokens >= 0);
     return true;
 }

@@ -41,7 +41,7 @@ static void hold(struct pending_table *t, const struct node_view *v)
     }
 }
 
-static void let_go(struct pending_table *t, const struct node_view *v)
+static void pending_let_go(struct pending_table *t, const struct node_view *v)
 {
     if (v->exists) {
         acl_table_release(tree_acls(t->tree), v->acl);
@@ -56,7 +56,7 @@ void pending_fini(struct pending_table *t)
     while ((e = map_drain(&t->records, &at)) != NULL) {
         struct record *r = container_of(e, struct record, entry);
 
-        let_go(t, &r->view);
+        pending_let_go(t, &r->view);
         free(r);
     }
     map_fini(&t->records);
@@ -67,7 +67,7 @@ static uint64_t hash_path(struct bytes path)
     return hash_bytes(path.data, path.len, 3);
 }
 
-static struct record *find(const struct pending_table *t, struct bytes path, uint64_t hash)
+static struct record *pending_find(const struct pending_table *t, struct bytes path, uint64_t hash)
 {
     for (struct map_entry *e = map_first(&t->records, hash); e != NULL; e = map_next(e)) {
         struct record *r = container_of(e, struct record, entry);
@@ -81,7 +81,7 @@ static struct record *find(const struct pending_table *t, struct bytes path, uin
 
 void pending_look(const struct pending_table *t, struct bytes path, struct node_view *out)
 {
-    const struct record *r = t->records.count == 0 ? NULL : find(t, path, hash_path(path));
+    const struct record *r = t->records.count == 0 ? NULL : pending_find(t, path, hash_path(path));
     znode_id id;
 
     if (r != NULL) {
@@ -165,7 +165,7 @@ void pending_set(struct pending_table *t, struct proposal *proposal, struct byte
                  struct node_view *view, const struct bytes *data)
 {
     uint64_t hash = hash_path(path);
-    struct record *r = find(t, path, hash);
+    struct record *r = pending_find(t, path, hash);
     bool is_new = r == NULL;
 
     update_digest(t, path, view, data);
@@ -174,7 +174,7 @@ void pending_set(struct pending_table *t, struct proposal *proposal, struct byte
     }
     note_undo(t, r, is_new);
     hold(t, view);
-    let_go(t, &r->view);
+    pending_let_go(t, &r->view);
     r->view = *view;
     r->owner = proposal;
     list_remove(&r->link);
@@ -184,7 +184,7 @@ void pending_set(struct pending_table *t, struct proposal *proposal, struct byte
 static void drop_record(struct pending_table *t, struct record *r)
 {
     list_remove(&r->link);
-    let_go(t, &r->view);
+    pending_let_go(t, &r->view);
     map_remove(&t->records, &r->entry);
     free(r);
 }
@@ -213,7 +213,7 @@ void pending_multi_keep(struct pending_table *t)
     while ((item = list_pop_front(&t->undo)) != NULL) {
         struct undo *u = container_of(item, struct undo, link);
 
-        let_go(t, &u->view);
+        pending_let_go(t, &u->view);
         free(u);
     }
     t->in_multi = false;
@@ -227,7 +227,7 @@ static void take_back(struct pending_table *t, struct undo *u)
         drop_record(t, r);
         return;
     }
-    let_go(t, &r->view);
+    pending_let_go(t, &r->view);
     r->view = u->view;
     hold(t, &r->view);
     r->owner = u->owner;
@@ -242,7 +242,7 @@ void pending_multi_rollback(struct pending_table *t)
 
         list_remove(&u->link);
         take_back(t, u);
-        let_go(t, &u->view);
+        pending_let_go(t, &u->view);
         free(u);
     }
     t->digest = t->undo_digest;

@@ -592,7 +592,7 @@ static bool length_is_good(const struct server *s, int32_t len)
 }
 
 /* Takes whole frames from the front of `bytes`; how much it took. */
-static size_t consume(struct server *s, struct connection *c, struct bytes bytes)
+static size_t consume_frames(struct server *s, struct connection *c, struct bytes bytes)
 {
     size_t at = 0;
 
@@ -634,7 +634,7 @@ static size_t consume(struct server *s, struct connection *c, struct bytes bytes
 
 static void consume_buffered(struct server *s, struct connection *c)
 {
-    size_t taken = consume(s, c, strbuf_bytes(&c->in));
+    size_t taken = consume_frames(s, c, strbuf_bytes(&c->in));
 
     ASSERT(taken <= c->in.len);
     if (taken > 0) {
@@ -659,7 +659,7 @@ void pipeline_receive(struct server *s, struct connection *c, struct bytes bytes
         ASSERT(!c->in.failed);
         consume_buffered(s, c);
     } else {
-        taken = consume(s, c, bytes);
+        taken = consume_frames(s, c, bytes);
         strbuf_append(&c->in, bytes.data + taken, bytes.len - taken);
         ASSERT(!c->in.failed);
     }

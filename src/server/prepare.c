@@ -48,7 +48,7 @@ static int32_t next_version(int32_t version)
 
 /* ---- create ---- */
 
-static bool is_sequential(int32_t flags)
+static bool prepare_is_sequential(int32_t flags)
 {
     return flags == CREATE_SEQUENTIAL || flags == CREATE_EPHEMERAL_SEQUENTIAL ||
            flags == CREATE_TTL_SEQUENTIAL;
@@ -119,7 +119,7 @@ static struct acl_list fixed_acl(const struct prepare *p)
 static struct bytes final_path(struct prepare *p, const struct request *q,
                                const struct node_view *parent)
 {
-    if (!is_sequential(q->flags)) {
+    if (!prepare_is_sequential(q->flags)) {
         return q->path;
     }
     strbuf_clear(&p->path);
@@ -430,8 +430,8 @@ static int prepare_op(struct prepare *p, struct proposal *who, const struct requ
     }
 }
 
-static void write_header(struct strbuf *out, const struct proposal *who, int64_t wall_ms,
-                         int32_t type)
+static void prepare_write_header(struct strbuf *out, const struct proposal *who, int64_t wall_ms,
+                                 int32_t type)
 {
     struct txn_header h = {who->session_id, who->xid, who->zxid, wall_ms, type};
 
@@ -440,11 +440,11 @@ static void write_header(struct strbuf *out, const struct proposal *who, int64_t
 
 static void write_error(struct strbuf *out, const struct proposal *who, int64_t wall_ms, int err)
 {
-    write_header(out, who, wall_ms, TXN_ERROR);
+    prepare_write_header(out, who, wall_ms, TXN_ERROR);
     jute_write_int(out, err);
 }
 
-static void write_digest(struct prepare *p, struct strbuf *out)
+static void prepare_write_digest(struct prepare *p, struct strbuf *out)
 {
     if (p->pending.with_digest) {
         txn_digest_write(out, (int64_t)p->pending.digest);
@@ -461,9 +461,9 @@ static void prepare_single(struct prepare *p, struct proposal *who, const struct
         write_error(out, who, wall_ms, rc);
         return;
     }
-    write_header(out, who, wall_ms, op.type);
+    prepare_write_header(out, who, wall_ms, op.type);
     txn_op_write(out, &op);
-    write_digest(p, out);
+    prepare_write_digest(p, out);
 }
 
 /* ---- multi ---- */
@@ -527,7 +527,7 @@ static void prepare_multi(struct prepare *p, struct proposal *who, const struct 
         write_error(out, who, wall_ms, PAWL_ERR_MARSHALLING);
         return;
     }
-    write_header(out, who, wall_ms, TXN_MULTI);
+    prepare_write_header(out, who, wall_ms, TXN_MULTI);
     jute_write_int(out, n);
     pending_multi_begin(&p->pending);
     for (int32_t i = 0; i < n; i++) {
@@ -559,7 +559,7 @@ static void prepare_multi(struct prepare *p, struct proposal *who, const struct 
         write_error(out, who, wall_ms, rc);
         return;
     }
-    write_digest(p, out);
+    prepare_write_digest(p, out);
 }
 
 /* ---- sessions ---- */
@@ -567,9 +567,9 @@ static void prepare_multi(struct prepare *p, struct proposal *who, const struct 
 void prepare_create_session(struct prepare *p, struct proposal *who, int32_t timeout_ms,
                             int64_t wall_ms, struct strbuf *out)
 {
-    write_header(out, who, wall_ms, TXN_CREATE_SESSION);
+    prepare_write_header(out, who, wall_ms, TXN_CREATE_SESSION);
     jute_write_int(out, timeout_ms);
-    write_digest(p, out);
+    prepare_write_digest(p, out);
 }
 
 struct closing {
@@ -629,7 +629,7 @@ static void prepare_close_session(struct prepare *p, struct proposal *who, int64
         pending_each_ephemeral(&p->pending, who->session_id, note_path, &closing);
     }
     delete_noted(&closing);
-    write_header(out, who, wall_ms, TXN_CLOSE_SESSION);
+    prepare_write_header(out, who, wall_ms, TXN_CLOSE_SESSION);
     if (p->close_session_txn && fits_log(p, TXN_REST_BYTES + closing.paths.len)) {
         jute_write_int(out, closing.count);
         strbuf_append_bytes(out, strbuf_bytes(&closing.paths));
@@ -637,7 +637,7 @@ static void prepare_close_session(struct prepare *p, struct proposal *who, int64
     /* A list that is too long is left out: whoever applies it knows the nodes of the session. Then
      * nothing may follow the header, or it would be taken for the list. */
     if (!p->close_session_txn || out->len > TXN_HEADER_BYTES) {
-        write_digest(p, out);
+        prepare_write_digest(p, out);
     }
     strbuf_fini(&closing.paths);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/read.h"
 
+#include "base/assert.h"
 #include "pawl/error.h"
 #include "store/acl_table.h"
 #include "wire/path.h"
@@ -174,7 +175,7 @@ static int read_acl(struct server *s, struct connection *c, const struct request
     return PAWL_OK;
 }
 
-static bool is_blank(struct bytes b)
+static bool path_is_blank(struct bytes b)
 {
     for (size_t i = 0; i < b.len; i++) {
         if (b.data[i] > ' ') {
@@ -187,7 +188,7 @@ static bool is_blank(struct bytes b)
 static int read_ephemerals(struct server *s, struct connection *c, const struct request *q,
                            struct strbuf *out)
 {
-    bool all = is_blank(q->path) || bytes_equal_str(q->path, "/");
+    bool all = path_is_blank(q->path) || bytes_equal_str(q->path, "/");
     size_t count_at = out->len;
     struct strbuf path;
     int32_t n = 0;
@@ -431,8 +432,8 @@ int64_t read_expected_bytes(const struct server *s, struct bytes frame)
 
 /* ---- dispatch ---- */
 
-static int read_one(struct server *s, struct connection *c, const struct request *q,
-                    struct strbuf *out)
+static int read_answer(struct server *s, struct connection *c, const struct request *q,
+                       struct strbuf *out)
 {
     switch (q->type) {
     case OP_PING:
@@ -490,6 +491,8 @@ void read_execute(struct server *s, struct connection *c, int32_t xid, int32_t t
     size_t start;
     int rc;
 
+    ASSERT(c->state == CONNECTION_SERVING);
+    ASSERT(c->session != NULL);
     if (op == NULL || op->kind == OP_KIND_INSIDE) {
         read_error(c, xid, -1, PAWL_ERR_UNIMPLEMENTED);
         connection_close_after_flush(s, c);
@@ -506,10 +509,11 @@ void read_execute(struct server *s, struct connection *c, int32_t xid, int32_t t
         return;
     }
     start = reply_begin(&c->out, type == OP_PING ? XID_PING : xid, s->applied_zxid, PAWL_OK);
-    rc = read_one(s, c, &q, &c->out);
+    rc = read_answer(s, c, &q, &c->out);
     if (rc != PAWL_OK) {
         c->out.len = start;
         start = reply_begin(&c->out, xid, s->applied_zxid, rc);
     }
     reply_end(&c->out, start);
+    ASSERT(!c->out.failed);
 }

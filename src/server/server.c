@@ -174,6 +174,7 @@ void server_submit(struct server *s, struct connection *c, int32_t xid, const st
         prepare_txn(&s->prepare, p, q, s->wall_ms, &s->payload);
     }
     ASSERT(!s->payload.failed);
+    ASSERT(s->payload.len >= TXN_HEADER_BYTES);
     note_in_session(s, p);
     p->bytes = (int64_t)s->payload.len;
     if (c != NULL) {
@@ -184,6 +185,7 @@ void server_submit(struct server *s, struct connection *c, int32_t xid, const st
     s->n_outstanding++;
     list_push_back(&s->in_flight, &p->link);
     s->host->propose(s->host, p, strbuf_bytes(&s->payload));
+    ASSERT(p->payload.len == s->payload.len); /* kept by the host, until it is committed */
     strbuf_clear(&s->payload);
     strbuf_trim(&s->payload, 65536);
 }

@@ -62,6 +62,7 @@ struct session *session_find(const struct session_table *t, int64_t id)
 
 void session_remove(struct session_table *t, struct session *s)
 {
+    ASSERT(s->connection == NULL || s->closing);
     ASSERT(s->newest == NULL); /* its closing is the last thing that it does */
     expiry_remove(&t->expiry, &s->expiry);
     map_remove(&t->sessions, &s->entry);

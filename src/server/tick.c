@@ -133,8 +133,10 @@ static void look_at_connections(struct server *s)
 
 void server_tick(struct server *s, int64_t looked_us)
 {
+    ASSERT(looked_us <= s->now_us);
     attention_looked(&s->attention, looked_us);
     s->attended_us = attention_at(&s->attention, s->now_us);
+    ASSERT(s->attention.heard_us <= s->attended_us);
     expire_sessions(s);
     reaper_tick(s);
     look_at_connections(s);

@@ -107,6 +107,8 @@ void watch_add(struct watch_table *t, struct connection *c, struct bytes path, e
     uint64_t hash = hash_watched(path);
     struct watch *w = find_watch(t, c, path, hash);
 
+    ASSERT(__builtin_popcount(kind) == 1);
+    ASSERT(!bytes_is_null(path));
     if (w == NULL) {
         w = must_alloc(sizeof(*w));
         w->connection = c;
@@ -129,8 +131,10 @@ static void clear_kinds(struct watch_table *t, struct watch *w, unsigned kinds)
     struct watched *watched = w->watched;
 
     if ((w->kinds & kinds & WATCH_RECURSIVE) != 0) {
+        ASSERT(t->n_recursive > 0);
         t->n_recursive--;
     }
+    ASSERT(t->n_kinds >= (size_t)__builtin_popcount(w->kinds & kinds));
     t->n_kinds -= (size_t)__builtin_popcount(w->kinds & kinds);
     w->kinds &= ~kinds;
     if (w->kinds != 0) {
