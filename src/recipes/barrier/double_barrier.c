@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "client/beacon.h"
 #include "client/prepare.h"
 #include "client/uuid.h"
@@ -13,6 +14,37 @@ struct call_ask {
     pawl_double_barrier_fn done;
     void *arg;
 };
+
+/* ---- states ---- */
+
+static const uint8_t room_may_follow[] = {
+    [ROOM_IDLE] = 1 << ROOM_JOINING,
+    [ROOM_JOINING] = 1 << ROOM_JOINING | 1 << ROOM_DECIDING | 1 << ROOM_INSIDE | 1 << ROOM_IDLE,
+    [ROOM_DECIDING] = 1 << ROOM_DECIDING | 1 << ROOM_WAITING | 1 << ROOM_JOINING |
+                      1 << ROOM_INSIDE | 1 << ROOM_IDLE,
+    [ROOM_WAITING] = 1 << ROOM_DECIDING | 1 << ROOM_JOINING | 1 << ROOM_INSIDE | 1 << ROOM_IDLE,
+    [ROOM_INSIDE] = 1 << ROOM_LEAVING | 1 << ROOM_IDLE,
+    [ROOM_LEAVING] = 1 << ROOM_IDLE,
+};
+
+/* What is true of a member between any two moves. */
+static void barrier_check(const struct pawl_double_barrier *b)
+{
+    bool somebody_waits = b->state != ROOM_IDLE && b->state != ROOM_INSIDE;
+
+    ASSERT((b->ask != NULL) == somebody_waits);
+    ASSERT(b->state != ROOM_IDLE || b->stay == NULL);
+    if (b->state > ROOM_JOINING) {
+        ASSERT(b->stay != NULL && !b->stay->over && b->stay->czxid != 0);
+    }
+}
+
+void barrier_move(struct pawl_double_barrier *b, enum room_state next)
+{
+    ASSERT((room_may_follow[b->state] & 1 << next) != 0);
+    b->state = next;
+    barrier_check(b);
+}
 
 /* ---- stays ---- */
 
@@ -72,7 +104,7 @@ bool stay_is_ours(const struct stay *s)
 void barrier_settled(struct pawl_double_barrier *b)
 {
     b->n_loose--;
-    if (b->state == JOINING && b->stay == NULL) {
+    if (b->state == ROOM_JOINING && b->stay == NULL) {
         barrier_join(b);
     }
 }
@@ -141,15 +173,15 @@ void barrier_let_go(struct pawl_double_barrier *b)
     stay_unref(s);
 }
 
-void barrier_finish(struct pawl_double_barrier *b, enum barrier_state next, int err)
+void barrier_finish(struct pawl_double_barrier *b, enum room_state next, int err)
 {
     struct ask *a = b->ask;
 
-    b->state = next;
     b->ask = NULL;
-    if (next == IDLE) {
+    if (next == ROOM_IDLE) {
         barrier_let_go(b);
     }
+    barrier_move(b, next);
     ask_end(a, err);
 }
 
@@ -183,14 +215,14 @@ static struct pawl_double_barrier *barrier_of(const struct ask *a)
 
 static void give_up_passage(struct ask *a, int err)
 {
-    barrier_finish(barrier_of(a), IDLE, err);
+    barrier_finish(barrier_of(a), ROOM_IDLE, err);
 }
 
 static int start_enter(struct ask *a)
 {
     struct pawl_double_barrier *b = barrier_of(a);
 
-    if (b->state != IDLE) {
+    if (b->state != ROOM_IDLE) {
         return PAWL_ERR_INVALID_STATE;
     }
     b->ask = a;
@@ -203,12 +235,12 @@ static int start_leave(struct ask *a)
 {
     struct pawl_double_barrier *b = barrier_of(a);
 
-    if (b->state != INSIDE) {
+    if (b->state != ROOM_INSIDE) {
         return PAWL_ERR_INVALID_STATE;
     }
     b->ask = a;
     a->give_up = give_up_passage;
-    b->state = LEAVING;
+    barrier_move(b, ROOM_LEAVING);
     barrier_leave(b->stay);
     return 0;
 }
@@ -325,9 +357,11 @@ static void shut(struct recipe *r)
     struct pawl_double_barrier *b = container_of(r, struct pawl_double_barrier, r);
 
     if (b->ask != NULL) {
-        barrier_finish(b, IDLE, PAWL_ERR_CANCELLED);
+        barrier_finish(b, ROOM_IDLE, PAWL_ERR_CANCELLED);
+    } else if (b->state == ROOM_INSIDE) {
+        barrier_let_go(b);
+        barrier_move(b, ROOM_IDLE);
     }
-    barrier_let_go(b);
 }
 
 void pawl_double_barrier_free(struct pawl_double_barrier *b)

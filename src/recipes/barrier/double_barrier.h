@@ -26,14 +26,14 @@
 
 enum { IDENTITY_BYTES = 256, UUID_BYTES = 37 };
 
-enum barrier_state { IDLE, JOINING, DECIDING, WAITING, INSIDE, LEAVING };
+enum room_state { ROOM_IDLE, ROOM_JOINING, ROOM_DECIDING, ROOM_WAITING, ROOM_INSIDE, ROOM_LEAVING };
 
 struct pawl_double_barrier {
     struct recipe r;
     char *base, *ready, *own;
     char name[UUID_BYTES], data[IDENTITY_BYTES];
     size_t members;
-    enum barrier_state state;
+    enum room_state state;
     struct stay *stay;
     struct ask *ask; /* the enter or leave that waits; NULL: none */
     int n_loose;     /* nodes of former stays that may still be there */
@@ -75,8 +75,9 @@ struct stay *stay_new(struct pawl_double_barrier *b); /* NULL: no memory */
 void stay_unwatch_all(struct stay *s);
 
 void barrier_settled(struct pawl_double_barrier *b); /* a node that was loose is not any more */
+void barrier_move(struct pawl_double_barrier *b, enum room_state next);
 void barrier_let_go(struct pawl_double_barrier *b);
-void barrier_finish(struct pawl_double_barrier *b, enum barrier_state next, int err);
+void barrier_finish(struct pawl_double_barrier *b, enum room_state next, int err);
 
 bool barrier_is_member(const char *name);
 size_t barrier_count(const struct pawl_strings *names, const char *own, bool *own_is_there,

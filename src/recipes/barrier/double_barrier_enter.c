@@ -16,12 +16,12 @@ static void enter(struct stay *s)
     ASSERT(stay_is_ours(s));
     stay_unwatch_all(s);
     stay_free_late(s);
-    barrier_finish(s->b, INSIDE, 0);
+    barrier_finish(s->b, ROOM_INSIDE, 0);
 }
 
 static bool is_entering(const struct stay *s)
 {
-    return !s->over && s->b->state < INSIDE;
+    return !s->over && s->b->state < ROOM_INSIDE;
 }
 
 static void created(const struct pawl_reply *reply, void *stay)
@@ -43,7 +43,7 @@ static void created(const struct pawl_reply *reply, void *stay)
         s->czxid = 1; /* of a session before; whatever it is, it has our name */
         rejoin(s);
     } else if (reply->err != 0) {
-        barrier_finish(b, IDLE, reply->err);
+        barrier_finish(b, ROOM_IDLE, reply->err);
     } else {
         decide(s);
     }
@@ -62,7 +62,7 @@ static void ready_seen(const struct pawl_reply *reply, void *stay)
         s->ready_czxid = reply->err == 0 ? reply->stat.czxid : 0;
         decide(s);
     } else {
-        barrier_finish(s->b, IDLE, reply->err);
+        barrier_finish(s->b, ROOM_IDLE, reply->err);
     }
     stay_unref(s);
 }
@@ -73,7 +73,7 @@ static void look_for_ready(struct stay *s)
 
     s->ready_known = false;
     if (rc != 0) {
-        barrier_finish(s->b, IDLE, rc);
+        barrier_finish(s->b, ROOM_IDLE, rc);
     } else {
         s->refs++;
     }
@@ -117,13 +117,13 @@ void barrier_join(struct pawl_double_barrier *b)
     struct stay *s;
     int rc;
 
-    b->state = JOINING;
+    barrier_move(b, ROOM_JOINING);
     if (b->n_loose > 0) {
         return; /* barrier_settled() comes back */
     }
     s = stay_new(b);
     if (s == NULL) {
-        barrier_finish(b, IDLE, PAWL_ERR_NO_MEMORY);
+        barrier_finish(b, ROOM_IDLE, PAWL_ERR_NO_MEMORY);
         return;
     }
     s->refs++; /* the barrier's, and ours */
@@ -132,7 +132,7 @@ void barrier_join(struct pawl_double_barrier *b)
     if (!s->over) {
         rc = create_own(s);
         if (rc != 0) {
-            barrier_finish(b, IDLE, rc);
+            barrier_finish(b, ROOM_IDLE, rc);
         }
     }
     stay_unref(s);
@@ -174,10 +174,10 @@ static void wait_for_ready(struct stay *s)
     struct pawl_double_barrier *b = s->b;
 
     if (b->ask->is_try) {
-        barrier_finish(b, IDLE, PAWL_ERR_OPERATION_TIMEOUT);
+        barrier_finish(b, ROOM_IDLE, PAWL_ERR_OPERATION_TIMEOUT);
         return;
     }
-    b->state = WAITING;
+    barrier_move(b, ROOM_WAITING);
     if (!step_watch_is_set(&s->watch_own) &&
         pawl_get_async(b->r.client, b->own, &s->watch_own.ask, own_seen, s) == 0) {
         s->refs++;
@@ -199,7 +199,7 @@ static void opened(const struct pawl_reply *reply, void *stay)
         } else if (reply->err == 0 || try_again) {
             decide(s); /* if it is there we have been told by its event */
         } else {
-            barrier_finish(s->b, IDLE, reply->err);
+            barrier_finish(s->b, ROOM_IDLE, reply->err);
         }
     }
     stay_unref(s);
@@ -239,7 +239,7 @@ static void open_it(struct stay *s, const struct pawl_strings *names)
     }
     pawl_multi_free(m);
     if (rc != 0) {
-        barrier_finish(b, IDLE, rc);
+        barrier_finish(b, ROOM_IDLE, rc);
         return;
     }
     s->busy = true;
@@ -261,7 +261,7 @@ static void stale_gone(const struct pawl_reply *reply, void *stay)
         } else if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
             decide(s);
         } else {
-            barrier_finish(s->b, IDLE, reply->err);
+            barrier_finish(s->b, ROOM_IDLE, reply->err);
         }
     }
     stay_unref(s);
@@ -272,7 +272,7 @@ static void stale_asked(struct stay *s, int rc)
 {
     s->ready_known = false;
     if (rc != 0) {
-        barrier_finish(s->b, IDLE, rc);
+        barrier_finish(s->b, ROOM_IDLE, rc);
         return;
     }
     s->busy = true;
@@ -293,7 +293,7 @@ static void stale_marked(const struct pawl_reply *reply, void *stay)
         } else if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
             decide(s);
         } else {
-            barrier_finish(s->b, IDLE, reply->err);
+            barrier_finish(s->b, ROOM_IDLE, reply->err);
         }
     }
     stay_unref(s);
@@ -317,7 +317,7 @@ static void late_seen(const struct pawl_reply *reply, void *stay)
         } else if (reply->err == 0 || reply->err == PAWL_ERR_NO_NODE) {
             ask_late(s);
         } else {
-            barrier_finish(s->b, IDLE, reply->err);
+            barrier_finish(s->b, ROOM_IDLE, reply->err);
         }
     }
     stay_unref(s);
@@ -333,7 +333,7 @@ static void ask_late(struct stay *s)
     }
     rc = pawl_exists_async(s->b->r.client, s->late[s->next_late++], NULL, late_seen, s);
     if (rc != 0) {
-        barrier_finish(s->b, IDLE, rc);
+        barrier_finish(s->b, ROOM_IDLE, rc);
         return;
     }
     s->busy = true;
@@ -348,13 +348,13 @@ static void come_late(struct stay *s, const struct pawl_strings *names)
         if (barrier_is_member(names->items[i]) && strcmp(names->items[i], s->b->name) != 0) {
             s->late[s->n_late] = recipe_join(s->b->base, names->items[i]);
             if (s->late[s->n_late++] == NULL) {
-                barrier_finish(s->b, IDLE, PAWL_ERR_NO_MEMORY);
+                barrier_finish(s->b, ROOM_IDLE, PAWL_ERR_NO_MEMORY);
                 return;
             }
         }
     }
     if (s->late == NULL) {
-        barrier_finish(s->b, IDLE, PAWL_ERR_NO_MEMORY);
+        barrier_finish(s->b, ROOM_IDLE, PAWL_ERR_NO_MEMORY);
         return;
     }
     ask_late(s);
@@ -391,7 +391,7 @@ static void listed(const struct pawl_reply *reply, void *stay)
         } else if (reply->err == PAWL_ERR_NO_NODE) {
             rejoin(s);
         } else {
-            barrier_finish(s->b, IDLE, reply->err);
+            barrier_finish(s->b, ROOM_IDLE, reply->err);
         }
     }
     stay_unref(s);
@@ -419,10 +419,10 @@ static void decide(struct stay *s)
         enter(s);
         return;
     }
-    b->state = DECIDING;
+    barrier_move(b, ROOM_DECIDING);
     rc = pawl_children_async(b->r.client, b->base, NULL, listed, s);
     if (rc != 0) {
-        barrier_finish(b, IDLE, rc);
+        barrier_finish(b, ROOM_IDLE, rc);
         return;
     }
     s->busy = true;

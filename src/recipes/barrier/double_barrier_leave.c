@@ -9,12 +9,12 @@
 
 static bool is_leaving(const struct stay *s)
 {
-    return !s->over && s->b->state == LEAVING;
+    return !s->over && s->b->state == ROOM_LEAVING;
 }
 
 static void leave_done(struct stay *s)
 {
-    barrier_finish(s->b, IDLE, s->lost ? PAWL_ERR_LOST : 0);
+    barrier_finish(s->b, ROOM_IDLE, s->lost ? PAWL_ERR_LOST : 0);
 }
 
 void stay_other_event(const struct pawl_event *event, void *stay)
@@ -40,7 +40,7 @@ static void other_seen(const struct pawl_reply *reply, void *stay)
          * waits for us. The event has us list again. */
         stay_unwatch_all(s);
     } else if (!recipe_was_done(reply)) {
-        barrier_finish(s->b, IDLE, reply->err);
+        barrier_finish(s->b, ROOM_IDLE, reply->err);
     }
     stay_unref(s);
 }
@@ -51,7 +51,7 @@ static void watch_other(struct stay *s, const char *name)
     int rc;
 
     if (b->ask->is_try) {
-        barrier_finish(b, IDLE, PAWL_ERR_OPERATION_TIMEOUT);
+        barrier_finish(b, ROOM_IDLE, PAWL_ERR_OPERATION_TIMEOUT);
         return;
     }
     free(s->other);
@@ -60,7 +60,7 @@ static void watch_other(struct stay *s, const char *name)
              ? PAWL_ERR_NO_MEMORY
              : pawl_get_async(b->r.client, s->other, &s->watch_other.ask, other_seen, s);
     if (rc != 0) {
-        barrier_finish(b, IDLE, rc);
+        barrier_finish(b, ROOM_IDLE, rc);
     } else {
         s->refs++;
     }
@@ -80,7 +80,7 @@ static void all_gone(const struct pawl_reply *reply, void *stay)
     } else if (look_again) {
         barrier_leave(s);
     } else {
-        barrier_finish(s->b, IDLE, s->left && s->lost ? PAWL_ERR_LOST : reply->err);
+        barrier_finish(s->b, ROOM_IDLE, s->left && s->lost ? PAWL_ERR_LOST : reply->err);
     }
     stay_unref(s);
 }
@@ -100,7 +100,7 @@ static void close_it(struct stay *s)
     }
     pawl_multi_free(m);
     if (rc != 0) {
-        barrier_finish(b, IDLE, rc);
+        barrier_finish(b, ROOM_IDLE, rc);
         return;
     }
     s->left = s->closing = true;
@@ -115,7 +115,7 @@ static void close_leftover(struct stay *s);
 static void asked_to_close(struct stay *s, int rc)
 {
     if (rc != 0) {
-        barrier_finish(s->b, IDLE, rc);
+        barrier_finish(s->b, ROOM_IDLE, rc);
     } else {
         s->refs++;
     }
@@ -132,7 +132,7 @@ static void leftover_gone(const struct pawl_reply *reply, void *stay)
         } else if (reply->outcome == PAWL_OUTCOME_UNKNOWN) {
             close_leftover(s);
         } else {
-            barrier_finish(s->b, IDLE, reply->err);
+            barrier_finish(s->b, ROOM_IDLE, reply->err);
         }
     }
     stay_unref(s);
@@ -151,7 +151,7 @@ static void leftover_marked(const struct pawl_reply *reply, void *stay)
         } else if (recipe_was_done(reply) || reply->outcome == PAWL_OUTCOME_UNKNOWN) {
             close_leftover(s);
         } else {
-            barrier_finish(s->b, IDLE, reply->err);
+            barrier_finish(s->b, ROOM_IDLE, reply->err);
         }
     }
     stay_unref(s);
@@ -221,7 +221,7 @@ static void leave_listed(const struct pawl_reply *reply, void *stay)
             s->left = true;
             leave_done(s);
         } else {
-            barrier_finish(s->b, IDLE, reply->err);
+            barrier_finish(s->b, ROOM_IDLE, reply->err);
         }
     }
     stay_unref(s);
@@ -232,7 +232,7 @@ void barrier_leave(struct stay *s)
     int rc = pawl_children_async(s->b->r.client, s->b->base, NULL, leave_listed, s);
 
     if (rc != 0) {
-        barrier_finish(s->b, IDLE, rc);
+        barrier_finish(s->b, ROOM_IDLE, rc);
     } else {
         s->refs++;
     }
