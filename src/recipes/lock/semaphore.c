@@ -99,6 +99,31 @@ void lease_drop(struct pawl_lease *lease)
 
 /* ---- acquiring ---- */
 
+static const uint8_t taking_may_follow[] = {
+    [TAKING_COUNT] = 1 << TAKING_LOCK | 1 << TAKING_ENDED,
+    [TAKING_LOCK] = 1 << TAKING_LOCK | 1 << TAKING_LEASE | 1 << TAKING_ENDED,
+    [TAKING_LEASE] = 1 << TAKING_LEASE | 1 << TAKING_LOCK | 1 << TAKING_ENDED,
+    [TAKING_ENDED] = 0,
+};
+
+/* What is true of an acquire between any two moves: who adds leases holds the lock. */
+static void taking_check(const struct taking *t)
+{
+    ASSERT(t->n_held <= t->n);
+    ASSERT(t->state != TAKING_LEASE || t->lock.state == CONTENDER_HELD);
+    ASSERT(t->state == TAKING_LEASE || t->state == TAKING_ENDED || t->n_held == 0);
+    for (size_t i = 0; i < t->n_held; i++) {
+        ASSERT(t->leases[i]->contender.state == CONTENDER_HELD);
+    }
+}
+
+static void taking_move(struct taking *t, enum taking_state next)
+{
+    ASSERT((taking_may_follow[t->state] & 1 << next) != 0);
+    t->state = next;
+    taking_check(t);
+}
+
 static void drop_leases(struct taking *t)
 {
     for (size_t i = 0; i < t->n; i++) {
@@ -128,8 +153,8 @@ static void hand_over(struct taking *t)
 
 void taking_end(struct taking *t, int err)
 {
-    ASSERT(t->state != TAKING_ENDED);
-    t->state = TAKING_ENDED;
+    ASSERT(err != 0 || t->n_held == t->n);
+    taking_move(t, TAKING_ENDED);
     if (err == 0) {
         contender_release(&t->lock, NULL, NULL);
         hand_over(t);
@@ -145,7 +170,7 @@ static void want_lease(struct taking *t)
     struct pawl_lease *lease = new_lease(t);
     int rc = PAWL_ERR_NO_MEMORY;
 
-    t->state = TAKING_LEASE;
+    taking_move(t, TAKING_LEASE);
     t->leases[t->n_held] = lease;
     if (lease != NULL) {
         rc = contender_start(&lease->contender, t->ask.is_try);
@@ -157,9 +182,10 @@ static void want_lease(struct taking *t)
 
 void taking_go_on(struct taking *t)
 {
-    int rc = contender_start(&t->lock, t->ask.is_try);
+    int rc;
 
-    t->state = TAKING_LOCK;
+    taking_move(t, TAKING_LOCK);
+    rc = contender_start(&t->lock, t->ask.is_try);
     if (rc != 0) {
         taking_end(t, rc);
     }
