@@ -194,6 +194,9 @@ static int ask_wait(struct recipe *r, struct ask *a, int timeout_ms)
         }
     }
     ASSERT(rc != 0 || a->ended);
+    if (rc == 0 && r->freed && !a->is_change) {
+        a->err = PAWL_ERR_CANCELLED; /* it was freed between the end and us: as ask_run_note() */
+    }
     return rc != 0 ? rc : a->err;
 }
 

@@ -225,7 +225,7 @@ int pawl_lock_acquire(struct pawl_lock *l, int timeout_ms)
     rc = lock_start(l, recipe_thread(), &a, timeout_ms);
     if (rc == 0) {
         recipe_wait(&l->r, &w, -1); /* its own timer ends it */
-        rc = a.err;
+        rc = a.err == 0 && l->r.freed ? PAWL_ERR_CANCELLED : a.err;
     }
     waiter_fini(&w);
     end_waiting(l);

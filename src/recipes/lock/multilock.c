@@ -133,11 +133,21 @@ static struct round *new_round(struct pawl_multilock *m)
     return t;
 }
 
+/* The same for one who is blocked. */
+static void take_round(struct ask *a, void *unused)
+{
+    (void)unused;
+    if (a->err == PAWL_ERR_CANCELLED) {
+        undo(container_of(a, struct round, ask));
+    }
+}
+
 int pawl_multilock_acquire(struct pawl_multilock *m, int timeout_ms)
 {
     struct round *t = new_round(m);
 
-    return ask_block(m == NULL ? NULL : &m->r, t == NULL ? NULL : &t->ask, timeout_ms, NULL, NULL);
+    return ask_block(m == NULL ? NULL : &m->r, t == NULL ? NULL : &t->ask, timeout_ms, take_round,
+                     m);
 }
 
 static bool has_threads(const struct pawl_multilock *m)
