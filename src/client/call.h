@@ -37,6 +37,7 @@ struct call {
     uint8_t place;
     bool abandoned;      /* nobody waits any more: the core frees it when its answer has come */
     uint8_t watch_table; /* WATCHER_NONE, or where to register `target` */
+    bool spared;         /* ... of which the server is not asked: one that stays tells */
     uint8_t unwatch_mask;
     bool unwatch_all, unwatch_local;
     struct event_target target;

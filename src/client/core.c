@@ -204,6 +204,7 @@ static void link_gone(struct core *c, int64_t now_ms)
     c->probe_at_ms = 0;
     c->ping_sent_ms = 0;
     requests_link_down(c);
+    watches_none_stale(&c->watches); /* the server forgets them with the connection */
     c->connect_at_ms = now_ms + pause_before_next(c);
     if (is_connected(c->state)) {
         c->suspended_ms = now_ms;
@@ -360,6 +361,7 @@ static void fire(struct core *c, int64_t now_ms, struct jute_reader *r, int64_t 
         drop_link(c, now_ms, rc == PAWL_ERR_NO_MEMORY ? "no memory" : "an event makes no sense");
     } else if (e != NULL) {
         list_push_back(&c->items, &e->item.link);
+        requests_sweep(c);
     }
 }
 

@@ -155,6 +155,7 @@ static bool leaves(enum watcher_kind table, const struct event_target *target, v
 struct unwatch {
     const struct core *core;
     const struct call *call;
+    unsigned others; /* tables whose watchers go along with it, and are not its own */
 };
 
 /* A request on its way whose answer makes one more who needs the watch. */
@@ -162,31 +163,120 @@ static bool comes(const struct call *call, const void *unwatch)
 {
     const struct unwatch *u = unwatch;
     struct needer n = {u->core, call->path, call->watch_table, &call->target, call->end};
+    unsigned table = call->watch_table < N_WATCHER_KINDS ? 1u << call->watch_table : 0;
+    bool own = (u->call->unwatch_mask & table) != 0 &&
+               (u->call->unwatch_all || event_target_same(&call->target, &u->call->target));
 
-    return call->watch_table < N_WATCHER_KINDS &&
-           (u->call->unwatch_mask & 1u << call->watch_table) != 0 &&
-           strcmp(call->path, u->call->path) == 0 &&
-           !event_target_same(&call->target, &u->call->target) && !any_call(u->core, removes, &n);
+    return ((u->call->unwatch_mask | u->others) & table) != 0 && !own &&
+           strcmp(call->path, u->call->path) == 0 && !any_call(u->core, removes, &n);
+}
+
+static size_t needers(const struct core *c, unsigned mask, const char *path,
+                      const struct event_target *but)
+{
+    static const struct event_target nobody;
+    struct needer any = {.core = c, .path = path};
+
+    return watches_others(&c->watches, mask, bytes_str(path), but == NULL ? &nobody : but, leaves,
+                          &any);
 }
 
 /* A watch goes from the server only with the last of ours that needs it; otherwise the server is
  * just asked whether it is there. Those count who will need it by then: also one whose request is
- * still on its way, but not one who is about to go. */
+ * still on its way, but not one who is about to go; and those whose watch an older server would
+ * remove with it. Where some were left there already, all go together, with the last. */
 static bool is_shared(const struct core *c, const struct call *call)
 {
-    struct needer any = {.core = c, .path = call->path};
-    struct unwatch u = {c, call};
+    unsigned mask = call->unwatch_mask;
+    struct unwatch u = {c, call, watches_same_place(mask) & ~mask};
 
-    return call->unwatch_mask != 0 && !call->unwatch_all &&
-           (any_call(c, comes, &u) ||
-            watches_others(&c->watches, call->unwatch_mask, bytes_str(call->path), &call->target,
-                           leaves, &any) > 0);
+    return mask != 0 && (watches_are_left(&c->watches, bytes_str(call->path)) ||
+                         any_call(c, comes, &u) || needers(c, u.others, call->path, NULL) > 0 ||
+                         (!call->unwatch_all && needers(c, mask, call->path, &call->target) > 0));
+}
+
+/* ---- watches that nobody needs ---- */
+
+static bool watches_path(const struct call *call, const void *path)
+{
+    return call->watch_table < N_WATCHER_KINDS && strcmp(call->path, path) == 0;
+}
+
+/* Behind a request that is going to watch the path it would take that one along: later, then. */
+static bool sweep_one(struct core *c, struct bytes path)
+{
+    struct request q = {.path = path, .watch_type = PAWL_WATCHES_ANY};
+    struct call *call = call_new(OP_REMOVE_WATCHES);
+    bool done = false;
+
+    if (call == NULL) {
+        return false;
+    }
+    call->abandoned = true;
+    call->path = malloc(path.len + 1);
+    if (call->path != NULL) {
+        memcpy(call->path, path.data, path.len);
+        call->path[path.len] = '\0';
+        done = !any_call(c, watches_path, call->path) && requests_submit(c, call, &q) == 0;
+    }
+    if (done) {
+        watches_not_stale(&c->watches, path);
+    } else {
+        call_free(call);
+    }
+    return done;
+}
+
+void requests_sweep(struct core *c)
+{
+    struct bytes path = watches_stale(&c->watches);
+
+    while (!bytes_is_null(path) && c->link == LINK_READY && sweep_one(c, path)) {
+        path = watches_stale(&c->watches);
+    }
+}
+
+/* ---- watches that need not be set ---- */
+
+/* Beside one that stays a one-shot watch needs none of its own on the server. On a server
+ * before 3.9 it would even take the place of the one that stays, and go with its first event. The
+ * session that both belong to ends both, and the request. */
+static bool is_spared(const struct core *c, const struct call *call)
+{
+    unsigned stays = 1u << WATCHER_PERSISTENT;
+
+    if (call->watch_table == WATCHER_DATA || call->watch_table == WATCHER_EXIST) {
+        stays |= 1u << WATCHER_RECURSIVE;
+    } else if (call->watch_table != WATCHER_CHILD) {
+        return false;
+    }
+    return needers(c, stays, call->path, NULL) > 0;
 }
 
 /* ---- calls ---- */
 
+/* What the server is asked may be less than what the call is for. */
+static const struct request *spare(struct core *c, struct call *call, const struct request *asked,
+                                   struct request *less)
+{
+    bool shared = call->op == OP_REMOVE_WATCHES && is_shared(c, call);
+
+    call->spared = asked->watch && is_spared(c, call);
+    if (!shared && !call->spared) {
+        return asked;
+    }
+    *less = *asked;
+    less->watch = false;
+    if (shared) {
+        call->op = OP_CHECK_WATCHES;
+        less->watch_type = PAWL_WATCHES_ANY; /* whichever it is that is shared */
+    }
+    return less;
+}
+
 int requests_submit(struct core *c, struct call *call, const struct request *q)
 {
+    struct request less;
     int rc;
 
     ASSERT(call->place == CALL_NOWHERE || call->place == CALL_DONE);
@@ -196,9 +286,7 @@ int requests_submit(struct core *c, struct call *call, const struct request *q)
     if (c->options.one_session && c->state == PAWL_STATE_LOST) {
         return PAWL_ERR_SESSION_EXPIRED;
     }
-    if (call->op == OP_REMOVE_WATCHES && is_shared(c, call)) {
-        call->op = OP_CHECK_WATCHES;
-    }
+    q = spare(c, call, q, &less);
     call->xid = call->op == OP_AUTH ? XID_AUTH : take_xid(c);
     rc = encode(c, call->xid, call->op, q, &call->len);
     if (rc == 0 && call->op == OP_AUTH && call->auth == NULL) {
@@ -221,6 +309,7 @@ int requests_submit(struct core *c, struct call *call, const struct request *q)
 
 static void unregister_watch(struct core *c, struct call *call)
 {
+    bool stays = call->op == OP_CHECK_WATCHES && call->err == 0;
     struct event_item *e;
     int rc;
 
@@ -228,7 +317,7 @@ static void unregister_watch(struct core *c, struct call *call)
         return;
     }
     rc = watches_remove(&c->watches, call->unwatch_mask, bytes_str(call->path),
-                        call->unwatch_all ? NULL : &call->target, &e);
+                        call->unwatch_all ? NULL : &call->target, stays, &e);
     if (e != NULL) {
         list_push_back(&c->items, &e->item.link);
     }
@@ -558,7 +647,9 @@ static int register_watch(struct core *c, const struct call *call)
         return 0;
     }
     rc = watches_add(&c->watches, table, bytes_str(call->path), &call->target);
-    rc = rc != 0 ? rc : watches_shadow(&c->watches, table, bytes_str(call->path), &shadowed);
+    if (rc == 0 && !call->spared) {
+        rc = watches_shadow(&c->watches, table, bytes_str(call->path), &shadowed);
+    }
     if (shadowed != NULL) {
         list_push_back(&c->items, &shadowed->item.link);
     }
@@ -675,5 +766,6 @@ int requests_answer(struct core *c, const struct reply_header *h, struct bytes b
         }
     }
     finish_call(c, call, err, outcome_of(call, err));
+    requests_sweep(c);
     return 0;
 }

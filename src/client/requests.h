@@ -17,6 +17,9 @@ int requests_submit(struct core *c, struct call *call, const struct request *q);
  * comes. */
 enum pawl_outcome requests_abandon(struct core *c, struct call *call);
 
+/* Watches that the server still has although nobody needs them go. */
+void requests_sweep(struct core *c);
+
 /* Of those of which no byte has been sent, one that is to be answered to `done` with `arg`, or
  * NULL; and it never will be sent: OPERATION_TIMEOUT, NOT_SENT. */
 struct call *requests_find_unsent(const struct core *c, pawl_reply_fn done, const void *arg);

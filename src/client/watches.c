@@ -19,7 +19,8 @@ struct watcher {
 
 struct watched_path {
     struct map_entry entry;
-    struct list all;
+    struct list all, stale;
+    unsigned left; /* tables that nobody here is in any more, but the server's are set */
     struct list tables[N_WATCHER_KINDS];
     size_t len;
     uint8_t path[];
@@ -29,6 +30,7 @@ int watches_init(struct watches *w)
 {
     *w = (struct watches){0};
     list_init(&w->all);
+    list_init(&w->stale);
     return map_try_init(&w->paths) ? 0 : PAWL_ERR_NO_MEMORY;
 }
 
@@ -74,6 +76,8 @@ static struct watched_path *find_or_add(struct watches *w, struct bytes path)
         return NULL;
     }
     p->len = path.len;
+    p->left = 0;
+    list_init(&p->stale);
     memcpy(p->path, path.data, path.len);
     for (int i = 0; i < N_WATCHER_KINDS; i++) {
         list_init(&p->tables[i]);
@@ -89,6 +93,11 @@ static void drop_if_empty(struct watches *w, struct watched_path *p)
         if (!list_empty(&p->tables[i])) {
             return;
         }
+    }
+    list_remove(&p->stale);
+    if (p->left != 0) {
+        list_push_back(&w->stale, &p->stale);
+        return;
     }
     map_remove(&w->paths, &p->entry);
     list_remove(&p->all);
@@ -155,6 +164,8 @@ int watches_add(struct watches *w, enum watcher_kind table, struct bytes path,
         step_watch_gained(target->step);
     }
     list_push_back(&p->tables[table], &x->link);
+    list_remove(&p->stale);
+    p->left &= ~(1u << table);
     w->n_watchers++;
     return 0;
 }
@@ -348,6 +359,7 @@ int watches_fire(struct watches *w, enum pawl_event_type type, struct bytes path
     e->state = PAWL_STATE_CONNECTED;
     e->zxid = zxid;
     if (p != NULL) {
+        p->left &= ~(concerned(type) & (DATA | EXIST | CHILD)); /* they have fired */
         take(w, p, concerned(type), PERSISTENT | RECURSIVE, NULL, e);
         drop_if_empty(w, p);
     }
@@ -358,8 +370,29 @@ int watches_fire(struct watches *w, enum pawl_event_type type, struct bytes path
     return 0;
 }
 
+unsigned watches_same_place(unsigned mask)
+{
+    const unsigned data = DATA | EXIST | PERSISTENT | RECURSIVE, child = CHILD | PERSISTENT;
+
+    return mask | ((mask & data) != 0 ? data : 0) | ((mask & child) != 0 ? child : 0);
+}
+
+/* Which of the tables in `mask` have it and nobody else. */
+static unsigned left_by(const struct watched_path *p, unsigned mask,
+                        const struct event_target *target)
+{
+    unsigned left = 0;
+
+    for (int i = 0; i < N_WATCHER_KINDS; i++) {
+        size_t n = count(&p->tables[i], target);
+
+        left |= n > 0 && n == count(&p->tables[i], NULL) ? 1u << i : 0;
+    }
+    return left & mask;
+}
+
 int watches_remove(struct watches *w, unsigned mask, struct bytes path,
-                   const struct event_target *target, struct event_item **out)
+                   const struct event_target *target, bool stays, struct event_item **out)
 {
     struct watched_path *p = find(w, path);
     size_t n = count_tables(p, mask, target);
@@ -374,9 +407,44 @@ int watches_remove(struct watches *w, unsigned mask, struct bytes path,
     }
     (*out)->type = PAWL_EVENT_WATCH_REMOVED;
     (*out)->state = PAWL_STATE_CONNECTED;
+    p->left = stays ? p->left | left_by(p, mask, target) : p->left & ~mask;
     take(w, p, mask, 0, target, *out);
     drop_if_empty(w, p);
     return 0;
+}
+
+bool watches_are_left(const struct watches *w, struct bytes path)
+{
+    const struct watched_path *p = find(w, path);
+
+    return p != NULL && p->left != 0;
+}
+
+struct bytes watches_stale(const struct watches *w)
+{
+    return list_empty(&w->stale) ? BYTES_NULL
+                                 : path_of(container_of(w->stale.next, struct watched_path, stale));
+}
+
+void watches_not_stale(struct watches *w, struct bytes path)
+{
+    struct watched_path *p = find(w, path);
+
+    p->left = 0;
+    drop_if_empty(w, p);
+}
+
+void watches_none_stale(struct watches *w)
+{
+    struct list *item, *next;
+
+    for (item = w->all.next; item != &w->all; item = next) {
+        struct watched_path *p = container_of(item, struct watched_path, all);
+
+        next = item->next;
+        p->left = 0;
+        drop_if_empty(w, p);
+    }
 }
 
 int watches_shadow(const struct watches *w, enum watcher_kind by, struct bytes path,
@@ -420,6 +488,7 @@ int watches_end(struct watches *w, enum pawl_state why, struct event_item **out)
         return 0;
     }
     p = container_of(w->all.next, struct watched_path, all);
+    p->left = 0;
     *out = new_event(count_tables(p, ALL, NULL), path_of(p));
     if (*out == NULL) {
         return PAWL_ERR_NO_MEMORY;

@@ -28,7 +28,8 @@ enum watcher_kind {
 
 struct watches {
     struct map paths;
-    struct list all; /* the same, in the order in which they came */
+    struct list all;   /* the same, in the order in which they came */
+    struct list stale; /* those nobody watches any more, while the server still does */
     size_t n_watchers;
 };
 
@@ -52,6 +53,10 @@ typedef bool (*watcher_leaves_fn)(enum watcher_kind table, const struct event_ta
 size_t watches_others(const struct watches *w, unsigned mask, struct bytes path,
                       const struct event_target *target, watcher_leaves_fn leaves, void *arg);
 
+/* The tables whose watches a server before 3.9 keeps in the same place as those of `mask`: removing
+ * one removes them all. */
+unsigned watches_same_place(unsigned mask);
+
 /* For those persistent watchers inside the library that a one-shot watch, newly set in table `by`
  * at their own path, may have cost their watch: a server before 3.9 keeps one mode per path and
  * session, the last one asked for. NO_MEMORY; nobody: *out is NULL. */
@@ -65,9 +70,20 @@ bool event_target_same(const struct event_target *a, const struct event_target *
 int watches_fire(struct watches *w, enum pawl_event_type type, struct bytes path, int64_t zxid,
                  struct event_item **out);
 
-/* Takes out the given watcher, or all (`target` NULL), of the tables in `mask`. */
+/* Takes out the given watcher, or all (`target` NULL), of the tables in `mask`. `stays`: not from
+ * the server, where others at that path need what they share. When the last of those has gone the
+ * path is stale. */
 int watches_remove(struct watches *w, unsigned mask, struct bytes path,
-                   const struct event_target *target, struct event_item **out);
+                   const struct event_target *target, bool stays, struct event_item **out);
+
+/* Some have stayed on the server. */
+bool watches_are_left(const struct watches *w, struct bytes path);
+
+/* A path that is stale, or null; and it is not any more: its watches are removed, or all of them
+ * went with the connection. */
+struct bytes watches_stale(const struct watches *w);
+void watches_not_stale(struct watches *w, struct bytes path);
+void watches_none_stale(struct watches *w);
 
 /* Takes out everything at one path and tells why; NULL in `*out` when nothing is left. */
 int watches_end(struct watches *w, enum pawl_state why, struct event_item **out);

@@ -140,7 +140,7 @@ static void a_recipes_watch_holds_it_until_it_has_been_told_of_the_end(void **st
     set_step(&w, WATCHER_DATA, "/a", &x);
     tell_steps(e);
     assert_int_equal(n, 3);
-    assert_int_equal(watches_remove(&w, 0x1f, bytes_str("/a"), NULL, &e), 0);
+    assert_int_equal(watches_remove(&w, 0x1f, bytes_str("/a"), NULL, false, &e), 0);
     tell_steps(e);
     assert_int_equal(n, 1);
     assert_true(step_watch_is_set(&x));
@@ -208,13 +208,15 @@ static void removal_takes_one_or_all(void **state)
     add(&w, WATCHER_CHILD, "/a", 2);
     assert_true(watches_has(&w, any, bytes_str("/a"), &one));
     assert_int_equal(watches_others(&w, 1u << WATCHER_DATA, bytes_str("/a"), &one, NULL, NULL), 1);
-    assert_int_equal(watches_remove(&w, any, bytes_str("/a"), &one, &e), 0);
+    assert_int_equal(watches_remove(&w, any, bytes_str("/a"), &one, false, &e), 0);
     assert_int_equal(e->type, PAWL_EVENT_WATCH_REMOVED);
     assert_int_equal(told(e), 2);
-    assert_int_equal(watches_remove(&w, any, bytes_str("/a"), &one, &e), PAWL_ERR_NO_WATCHER);
-    assert_int_equal(watches_remove(&w, any, bytes_str("/a"), NULL, &e), 0);
+    assert_int_equal(watches_remove(&w, any, bytes_str("/a"), &one, false, &e),
+                     PAWL_ERR_NO_WATCHER);
+    assert_int_equal(watches_remove(&w, any, bytes_str("/a"), NULL, false, &e), 0);
     assert_int_equal(told(e), 1 | 4);
-    assert_int_equal(watches_remove(&w, any, bytes_str("/b"), NULL, &e), PAWL_ERR_NO_WATCHER);
+    assert_int_equal(watches_remove(&w, any, bytes_str("/b"), NULL, false, &e),
+                     PAWL_ERR_NO_WATCHER);
     watches_fini(&w);
 }
 
