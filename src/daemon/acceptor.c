@@ -66,12 +66,14 @@ static void acceptor_pause(struct host *h)
     ASSERT(!h->accepting_paused);
     h->accepting_paused = true;
     if (h->accept_error != 0) {
-        log_limited(LOG_WARN, "new connections have to wait, %zu are open: %s", h->n_links,
-                    strerror(h->accept_error));
+        log_limited(LOG_WARN,
+                    "a new connection cannot be accepted, %zu are open: %s; accepting pauses",
+                    h->n_links, strerror(h->accept_error));
     } else {
         log_limited(LOG_WARN,
-                    "new connections have to wait: %zu are open, and the last file descriptors are "
-                    "kept for the log and snapshots; raise the limit with ulimit -n",
+                    "no file descriptor left for a new connection: %zu are open, and the last ones "
+                    "are kept for the log and snapshots; accepting pauses. Raise the limit with "
+                    "ulimit -n",
                     h->n_links);
     }
     acceptor_each(h, acceptor_ignore);

@@ -217,6 +217,9 @@ bool config_is_given(const struct config *c, const char *name);
 /* The known key nearest to `name`, or NULL when nothing is near. Static memory. */
 const char *config_nearest(const char *name);
 
+/* A line per key that was given: "NAME=VALUE (zoo.cfg:3)". Secrets are not shown. */
+void config_list_given(const struct config *c, struct config_lines *out);
+
 enum config_keys_format { CONFIG_KEYS_TEXT, CONFIG_KEYS_MDOC };
 
 /* The table of keys. */

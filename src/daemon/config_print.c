@@ -173,6 +173,32 @@ static void print_one(const char *name, const char *text, const struct config_pl
     fputc('\n', out);
 }
 
+static void config_list_one(const char *name, const char *text, const struct config_place *place,
+                            struct config_lines *out)
+{
+    if (place->file != NULL) {
+        config_lines_add(out, "%s=%s (%s:%d)", name, text, place->file, place->line);
+    } else {
+        config_lines_add(out, "%s=%s (command line)", name, text);
+    }
+}
+
+void config_list_given(const struct config *c, struct config_lines *out)
+{
+    for (size_t i = 0; i < config_n_keys; i++) {
+        const struct config_value *v = &c->value[i];
+        bool secret = config_keys[i].type == CONFIG_TYPE_SECRET;
+
+        if (v->place.origin != CONFIG_DEFAULT) {
+            config_list_one(config_keys[i].name, secret ? "(not shown)" : v->parsed.text, &v->place,
+                            out);
+        }
+    }
+    for (size_t i = 0; i < c->n_entries; i++) {
+        config_list_one(c->entry[i].name, c->entry[i].text, &c->entry[i].place, out);
+    }
+}
+
 void config_print_effective(const struct config *c, FILE *out, bool all)
 {
     for (size_t i = 0; i < config_n_keys; i++) {

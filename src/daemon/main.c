@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/logging.h"
+#include "daemon/announce.h"
 #include "daemon/config.h"
 #include "daemon/host.h"
 #include "daemon/log_sink.h"
@@ -387,6 +388,7 @@ static int serve_until_stopped(struct control *control, struct host_error *error
         printf("%d\n", host_port(host));
         fflush(stdout);
     }
+    announce_ready(control->config, host_port(host));
     notify("READY=1");
     rc = host_run(host, error);
     pthread_mutex_lock(&control->lock);
@@ -426,7 +428,9 @@ int main(int argc, char **argv)
     if (arguments.check) {
         config_print_effective(&config, stdout, false);
     } else {
+        announce_start(&config);
         status = serve(&config, &arguments);
+        announce_stopped(status);
     }
     config_fini(&config);
     return status;

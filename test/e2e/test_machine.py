@@ -26,7 +26,7 @@ class Descriptors(daemon.TestCase):
     def crowd(self, d):
         """More connections than there are descriptors, the last of them not accepted."""
         crowd = [socket.create_connection(("127.0.0.1", d.port)) for _ in range(self.LIMIT + 20)]
-        d.wait_log("new connections have to wait")
+        d.wait_log("no file descriptor left for a new connection")
         return crowd
 
     def start_small(self, *args):
@@ -53,7 +53,7 @@ class Descriptors(daemon.TestCase):
         while time.monotonic() < began + 2:  # there is no end of nothing to wait for
             time.sleep(0.1)
         self.assertLess(cpu_seconds(d.process.pid) - before, 1)
-        self.assertEqual(d.log().count("new connections have to wait"), 1)
+        self.assertEqual(d.log().count("no file descriptor left for a new connection"), 1)
         for s in crowd:
             s.close()
         d.stop()

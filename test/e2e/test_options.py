@@ -297,5 +297,32 @@ class Log(daemon.TestCase):
         self.assertEqual(d.log(), "")
 
 
+class Life(daemon.TestCase):
+    def test_the_log_tells_version_configuration_who_may_connect_and_the_end(self):
+        d = self.start_file("dataDir=%s\ntickTime=1500\n"
+                            "DigestAuthenticationProvider.superDigest=super:hush\n" % self.data,
+                            "-DmaxClientCnxns=7")
+        d.stop()
+        log = d.log()
+        self.assertContains(log, "pawld ", "speaks ZooKeeper ", "configuration: tickTime=1500 (",
+                            "zoo.cfg:2)", "configuration: maxClientCnxns=7 (command line)",
+                            "authentication: none is asked for", "there is a super user",
+                            "ready: clients connect to port %d of all addresses" % d.port)
+        self.assertNotIn("hush", log)
+        self.assertTrue(log.rstrip().endswith("stopped"), log)
+
+    def test_what_is_set_is_told_instead(self):
+        d = self.start("-DclientPortAddress=127.0.0.1", "-Denforce.auth.enabled=true",
+                       "-Denforce.auth.schemes=digest, ip", "-DskipACL=yes")
+        d.stop()
+        self.assertContains(d.log(), "a session needs one of the schemes digest, ip", "skipACL=yes, no permission",
+                            "ready: clients connect to 127.0.0.1, port %d" % d.port)
+
+    def test_a_start_that_fails_is_the_end_too(self):
+        code, _, err = run("--data", "/proc/nowhere", "--port", "0")
+        self.assertEqual(code, 3)
+        self.assertIn("stopped, with exit status 3", err)
+
+
 if __name__ == "__main__":
     daemon.main()
