@@ -95,11 +95,10 @@ static void on_busy(uv_idle_t *idle)
 }
 
 /* The walk goes on in slices between the turns of the loop, as fast as the writer can take it;
- * false: it cannot, and the next tick looks again. */
+ * false: it cannot, and wakes us when it can. */
 static bool walk_snapshot(struct host *h)
 {
-    if (!member_is_snapshotting(h->member) ||
-        snapshot_thread_backlog(h->snapshots) >= SNAPSHOT_BACKLOG_BYTES) {
+    if (!member_is_snapshotting(h->member) || !snapshot_thread_keeps_up(h->snapshots)) {
         return false;
     }
     host_step(h, &(struct member_input){.kind = MEMBER_SNAPSHOT_SLICE});
@@ -379,6 +378,7 @@ static int start_threads(struct host *h, struct host_error *error)
         .log_disk = h->log_disk,
         .file = {.folder = STORE_FOLDER, .codec = options_codec(h->config)},
         .purge_keep = (size_t)h->config->store.purge_keep,
+        .backlog_bytes = SNAPSHOT_BACKLOG_BYTES,
         .wake = wake_up,
         .arg = h};
     int rc;
@@ -403,6 +403,8 @@ static void start_member(struct host *h, struct tree *tree, int64_t zxid)
     options_for_member(h->config, &options);
     entropy_fill(&options.seed, sizeof(options.seed));
     options.n_replayed = (int64_t)h->loaded.n_replayed;
+    options.server.last_session_id = h->loaded.seen.session_id;
+    options.server.last_time_ms = h->loaded.seen.time_ms;
     if (h->in_memory) {
         options.snap_count = 0;
         options.snap_size_bytes = 0;

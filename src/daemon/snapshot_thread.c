@@ -41,6 +41,7 @@ struct snapshot_thread {
     pthread_cond_t changed;
     struct list jobs;
     size_t backlog;
+    bool walk_waits; /* until there is less of it */
     bool stopping;
     struct snapshot_progress progress;
 };
@@ -216,13 +217,21 @@ static struct job *next_job(struct snapshot_thread *t)
 
 static void free_job(struct snapshot_thread *t, struct job *job)
 {
+    bool may_go_on = false;
+
     if (job->chunk != NULL) {
         pthread_mutex_lock(&t->lock);
+        ASSERT(t->backlog >= job->chunk->len);
         t->backlog -= job->chunk->len;
+        may_go_on = t->walk_waits && t->backlog <= t->options.backlog_bytes / 2;
+        t->walk_waits = t->walk_waits && !may_go_on;
         pthread_mutex_unlock(&t->lock);
         snapshot_chunk_free(job->chunk);
     }
     free(job);
+    if (may_go_on) {
+        t->options.wake(t->options.arg);
+    }
 }
 
 static void *run(void *arg)
@@ -248,7 +257,9 @@ struct snapshot_thread *snapshot_thread_start(const struct snapshot_thread_optio
 {
     struct snapshot_thread *t = must_zalloc(sizeof(*t));
     pthread_condattr_t monotonic;
+    int rc;
 
+    ASSERT(options->backlog_bytes > 0);
     t->options = *options;
     t->log_target = logging_used();
     list_init(&t->jobs);
@@ -257,18 +268,20 @@ struct snapshot_thread *snapshot_thread_start(const struct snapshot_thread_optio
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&t->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    ASSERT(pthread_create(&t->thread, NULL, run, t) == 0);
+    rc = pthread_create(&t->thread, NULL, run, t);
+    ASSERT(rc == 0);
     return t;
 }
 
-size_t snapshot_thread_backlog(struct snapshot_thread *t)
+bool snapshot_thread_keeps_up(struct snapshot_thread *t)
 {
-    size_t backlog;
+    bool keeps_up;
 
     pthread_mutex_lock(&t->lock);
-    backlog = t->backlog;
+    keeps_up = t->backlog < t->options.backlog_bytes;
+    t->walk_waits = !keeps_up;
     pthread_mutex_unlock(&t->lock);
-    return backlog;
+    return keeps_up;
 }
 
 void snapshot_thread_progress(struct snapshot_thread *t, struct snapshot_progress *out)

@@ -18,7 +18,9 @@ struct snapshot_thread_options {
     struct disk *log_disk;
     struct snapshot_file_options file;
     size_t purge_keep;
-    /* Called from the thread when a snapshot has been finished or has failed, and after a call. */
+    size_t backlog_bytes; /* from here on the walk waits */
+    /* Called from the thread when a snapshot has been finished or has failed, when the walk may go
+     * on, and after a call. */
     void (*wake)(void *arg);
     void *arg;
 };
@@ -41,8 +43,9 @@ void snapshot_thread_purge(struct snapshot_thread *t);
 /* Something else that may take its time: called on the thread, then `wake`. */
 void snapshot_thread_call(struct snapshot_thread *t, void (*fn)(void *arg), void *arg);
 
-/* Bytes handed over and not yet written: above some number the walk should wait. */
-size_t snapshot_thread_backlog(struct snapshot_thread *t);
+/* False: so much was handed over and is not written yet that the walk has to wait. It is woken when
+ * half of that is written. */
+bool snapshot_thread_keeps_up(struct snapshot_thread *t);
 void snapshot_thread_progress(struct snapshot_thread *t, struct snapshot_progress *out);
 
 /* Gives up a snapshot that is not finished. NULL is allowed. */

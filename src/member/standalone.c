@@ -10,7 +10,9 @@
 #include "store/quota.h"
 #include "store/snapshot_walk.h"
 
-enum { SLICE_NODES = 500 };
+/* A slice keeps the loop busy for at most a millisecond or so, and leaves no more than this (and
+ * one node) for the writer to catch up with. */
+enum { SLICE_NODES = 500, SLICE_BYTES = 1 << 20 };
 
 struct member {
     struct server_host host; /* first: the server knows us by it */
@@ -95,7 +97,7 @@ static void snapshot_slice(struct member *m)
     if (m->walk == NULL) {
         return;
     }
-    snapshot_walk_step(m->walk, SLICE_NODES);
+    snapshot_walk_step(m->walk, SLICE_NODES, SLICE_BYTES);
     take_chunks(m);
     if (snapshot_walk_is_done(m->walk)) {
         m->effects->snapshot_complete = true;

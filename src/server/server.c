@@ -72,8 +72,10 @@ struct server *server_new(const struct server_options *options, struct server_ho
     watch_table_init(&s->watches);
     s->watches.may_see = may_see;
     s->watches.server = s;
-    session_table_init(&s->sessions, options->tick_ms, server_now_ms(s), wall_ms,
+    session_table_init(&s->sessions, options->tick_ms, server_now_ms(s),
+                       wall_ms > options->last_time_ms ? wall_ms : options->last_time_ms + 1,
                        options->server_id);
+    session_skip_to(&s->sessions, options->last_session_id);
     throttle_init(&s->throttle, &s->options.limits, server_now_ms(s));
     tree_each_session(tree, adopt_session, s);
     init_prepare(s);

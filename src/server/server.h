@@ -27,6 +27,10 @@ struct server_options {
     int64_t min_session_timeout_ms;
     int64_t max_session_timeout_ms;
     int64_t server_id;
+    /* Of an earlier life of this server, from its log: a session id is never given out again, even
+     * if the clock was set back meanwhile. 0: none known. */
+    int64_t last_session_id;
+    int64_t last_time_ms;
     int64_t attention_ms; /* the host looks at all clients at least this often; 0: not promised */
     struct auth_options auth;
     struct limit_options limits;

@@ -38,6 +38,13 @@ int64_t session_new_id(struct session_table *t)
     return t->next_id++;
 }
 
+void session_skip_to(struct session_table *t, int64_t id)
+{
+    if (id >> 56 == t->next_id >> 56 && id >= t->next_id) {
+        t->next_id = id + 1;
+    }
+}
+
 struct session *session_add(struct session_table *t, int64_t id, int32_t timeout_ms, int64_t now_ms)
 {
     struct session *s = must_zalloc(sizeof(*s));

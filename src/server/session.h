@@ -42,6 +42,9 @@ void session_table_fini(struct session_table *t);
 
 int64_t session_new_id(struct session_table *t);
 
+/* `id` has been given out before: the next ones come after it, if it was this server's. */
+void session_skip_to(struct session_table *t, int64_t id);
+
 /* A live session, heard from now. */
 struct session *session_add(struct session_table *t, int64_t id, int32_t timeout_ms,
                             int64_t now_ms);

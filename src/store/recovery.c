@@ -588,6 +588,7 @@ static int replay(struct recovery *r)
         return disk_failed(r, r->logs, rc);
     }
     rc = judge_replay(r, reader, replay_all(r, reader));
+    r->report->seen = txnlog_reader_seen(reader);
     if (rc == 0 && in_fuzzy_range(r, r->report->last_zxid + 1)) {
         log_warn("the logs end at 0x%" PRIx64 ", before 0x%" PRIx64
                  ", up to which the snapshot was written",

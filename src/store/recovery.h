@@ -44,6 +44,7 @@ struct recovery_report {
     bool is_new;              /* nothing was there; snapshot.0 has been written */
     bool torn;                /* the newest log had a torn tail, see `place` */
     bool lost;                /* transactions were given up, as accept_loss allows */
+    struct txnlog_seen seen;  /* in the logs: sessions and times that have been */
     int64_t durable_zxid;     /* what durable.h knows of, -1: nothing */
     struct txnlog_place place;
     char error[1024]; /* why it failed, for a person */

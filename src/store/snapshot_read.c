@@ -201,13 +201,14 @@ static bool read_acls(struct loader *l)
 }
 
 /* A fuzzy snapshot may name a list that was made after the lists were written; the log brings it
- * again. Until then nobody may do anything with the node. */
+ * again. Until then nobody may do anything with the node: one entry that grants nothing, as an
+ * empty list lets everybody in. (With ZooKeeper every access to such a node fails.) */
 static uint32_t unknown_acl(struct loader *l)
 {
-    static const uint8_t nobody[4];
+    static const uint8_t nobody[] = "\0\0\0\1\0\0\0\0\0\0\0\5world\0\0\0\6anyone";
 
     if (!l->has_no_acl) {
-        l->no_acl = acl_table_take(tree_acls(l->tree), bytes_of(nobody, sizeof(nobody)));
+        l->no_acl = acl_table_take(tree_acls(l->tree), bytes_of(nobody, sizeof(nobody) - 1));
         l->has_no_acl = true;
     }
     return l->no_acl;

@@ -24,6 +24,7 @@ struct snapshot_walk {
     size_t parent_len;
     struct list chunks; /* full ones */
     size_t pending;
+    uint64_t n_bytes; /* of nodes encoded so far */
 };
 
 void snapshot_chunk_free(struct snapshot_chunk *chunk)
@@ -114,16 +115,19 @@ static void encode_node(struct snapshot_walk *w, znode_id id)
 {
     uint32_t acl = tree_acl(w->tree, id);
     struct stat_persisted s;
+    size_t before;
 
     if (w->out.data == NULL) {
         start_chunk(w);
     }
+    before = w->out.len;
     tree_persisted(w->tree, id, &s);
     jute_write_buffer(&w->out, path_of(w, id));
     jute_write_buffer(&w->out, tree_data(w->tree, id));
     jute_write_long(&w->out, acl == ACL_OPEN ? SNAPSHOT_OPEN_ACL : (int64_t)acl);
     stat_persisted_write(&w->out, &s);
     tree_walk_mark(w->tree, id);
+    w->n_bytes += w->out.len - before;
     if (w->out.len >= SNAPSHOT_CHUNK_BYTES) {
         end_chunk(w);
     }
@@ -194,14 +198,16 @@ struct snapshot_walk *snapshot_walk_begin(struct tree *tree, int64_t zxid)
     return w;
 }
 
-bool snapshot_walk_step(struct snapshot_walk *w, size_t budget_nodes)
+bool snapshot_walk_step(struct snapshot_walk *w, size_t budget_nodes, size_t budget_bytes)
 {
+    uint64_t began = w->n_bytes;
     znode_id id;
 
     if (w->done) {
         return true;
     }
-    for (; w->next < w->end && budget_nodes > 0; budget_nodes--) {
+    for (; w->next < w->end && budget_nodes > 0 && w->n_bytes - began < budget_bytes;
+         budget_nodes--) {
         id = w->next++;
         if (tree_exists(w->tree, id) && !tree_walk_visited(w->tree, id)) {
             visit(w, id);

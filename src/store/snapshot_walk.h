@@ -33,8 +33,9 @@ void snapshot_chunk_free(struct snapshot_chunk *chunk);
 /* `zxid` is that of the last transaction applied. One walk of a tree at a time. */
 struct snapshot_walk *snapshot_walk_begin(struct tree *tree, int64_t zxid);
 
-/* Encodes about `budget_nodes` nodes; true when all are done. */
-bool snapshot_walk_step(struct snapshot_walk *w, size_t budget_nodes);
+/* Encodes up to `budget_nodes` nodes, and stops once they have made `budget_bytes`; true when all
+ * are done. */
+bool snapshot_walk_step(struct snapshot_walk *w, size_t budget_nodes, size_t budget_bytes);
 bool snapshot_walk_is_done(const struct snapshot_walk *w);
 
 /* The next chunk that is full (or, once done, what is left), or NULL. */

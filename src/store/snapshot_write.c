@@ -142,12 +142,13 @@ static void snappy_head(struct strbuf *out)
 static int snappy_block(struct snapshot_file *f, const uint8_t *data, size_t len)
 {
     size_t room = snappy_max_compressed_length(len);
+    snappy_status status;
 
     if (!strbuf_reserve(&f->out, 4 + room)) {
         return PAWL_ERR_NO_MEMORY;
     }
-    ASSERT(snappy_compress((const char *)data, len, (char *)f->out.data + f->out.len + 4, &room) ==
-           SNAPPY_OK);
+    status = snappy_compress((const char *)data, len, (char *)f->out.data + f->out.len + 4, &room);
+    ASSERT(status == SNAPPY_OK);
     store_u32(f->out.data + f->out.len, (uint32_t)room);
     f->out.len += 4 + room;
     return flush_out(f, BLOCK_BYTES);
@@ -272,8 +273,8 @@ int snapshot_file_begin(struct disk *disk, const struct snapshot_file_options *o
     snprintf(name, sizeof(name), SNAPSHOT_TEMPORARY "%" PRIx64, (uint64_t)zxid);
     file_path(f->temporary, f->folder, name);
     if (f->codec == SNAPSHOT_GZIP) {
-        ASSERT(deflateInit2(&f->gzip, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) ==
-               Z_OK);
+        rc = deflateInit2(&f->gzip, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+        ASSERT(rc == Z_OK);
     } else if (f->codec == SNAPSHOT_SNAPPY) {
         snappy_head(&f->out);
     }
@@ -358,7 +359,7 @@ int snapshot_save(struct disk *disk, const struct snapshot_file_options *options
     w = snapshot_walk_begin(tree, zxid);
     digest = snapshot_walk_digest(w);
     while (rc == 0 && !done) {
-        done = snapshot_walk_step(w, 4096);
+        done = snapshot_walk_step(w, 4096, SNAPSHOT_CHUNK_BYTES);
         rc = write_chunks(f, w);
     }
     snapshot_walk_free(w);

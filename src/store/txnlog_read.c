@@ -71,6 +71,7 @@ struct txnlog_reader {
     size_t used;
     uint64_t block_offset; /* where it begins in the file */
     int64_t last_zxid;
+    struct txnlog_seen seen;
     enum txnlog_found found;
     struct txnlog_place place;
     int error;
@@ -495,6 +496,12 @@ static int look(struct txnlog_reader *r, struct txn *txn, enum txnlog_look *out,
     return rc;
 }
 
+static void note_seen(struct txnlog_seen *seen, const struct txn_header *h)
+{
+    seen->time_ms = h->time_ms > seen->time_ms ? h->time_ms : seen->time_ms;
+    seen->session_id = h->client_id > seen->session_id ? h->client_id : seen->session_id;
+}
+
 /* One record of the current file; TXNLOG_END: it has no more. */
 static enum txnlog_found next_in_file(struct txnlog_reader *r, struct txnlog_record *out)
 {
@@ -514,6 +521,7 @@ static enum txnlog_found next_in_file(struct txnlog_reader *r, struct txnlog_rec
     out->end = out->offset + size;
     r->used += size;
     r->last_zxid = out->txn.header.zxid;
+    note_seen(&r->seen, &out->txn.header);
     return TXNLOG_RECORD;
 }
 
@@ -628,6 +636,11 @@ void txnlog_reader_close(struct txnlog_reader *r)
 const struct txnlog_place *txnlog_reader_place(const struct txnlog_reader *r)
 {
     return &r->place;
+}
+
+struct txnlog_seen txnlog_reader_seen(const struct txnlog_reader *r)
+{
+    return r->seen;
 }
 
 int txnlog_reader_error(const struct txnlog_reader *r)

@@ -60,6 +60,13 @@ enum txnlog_found txnlog_reader_next(struct txnlog_reader *r, struct txnlog_reco
 const struct txnlog_place *txnlog_reader_place(const struct txnlog_reader *r);
 int txnlog_reader_error(const struct txnlog_reader *r);
 
+/* The latest time and the largest session id in any record read, skipped ones included; 0: none. */
+struct txnlog_seen {
+    int64_t time_ms;
+    int64_t session_id;
+};
+struct txnlog_seen txnlog_reader_seen(const struct txnlog_reader *r);
+
 /* The logs it reads, oldest first. */
 const struct file_list *txnlog_reader_files(const struct txnlog_reader *r);
 

@@ -122,7 +122,7 @@ static void snapshot_some(struct server *s)
 {
     struct snapshot_chunk *chunk;
     struct purge_report purged;
-    bool done = snapshot_walk_step(s->walk, 3);
+    bool done = snapshot_walk_step(s->walk, 3, SIZE_MAX);
     int rc = 0;
 
     while (rc == 0 && (chunk = snapshot_walk_take(s->walk)) != NULL) {

@@ -119,6 +119,8 @@ static void the_standalone_folder_gives_its_tree(void **state)
     assert_true(tree_session_get(tree, 0x1000015a80d0000, &timeout_ms));
     assert_int_equal(timeout_ms, 40000);
     assert_int_equal(tree_n_sessions(tree), 1);
+    assert_true(report.seen.session_id >= 0x1000015a80d0000); /* never to be given out again */
+    assert_true(report.seen.time_ms > 1500000000000);
     tree_free(tree);
     expect_tree(s, DATADIR "standalone/tree.txt", 0x2a);
 }

@@ -71,6 +71,23 @@ static void an_id_that_is_taken_is_passed_over(void **state)
     session_table_fini(&t);
 }
 
+/* Also one of a session that has ended: its owner may still have the password. */
+static void an_id_of_an_earlier_life_is_not_given_out_again(void **state)
+{
+    int64_t first = (int64_t)1 << 56 | 77 << 16;
+    struct session_table t;
+
+    (void)state;
+    session_table_init(&t, 2000, START_MS, 77, 1);
+    session_skip_to(&t, first + 5);
+    assert_int_equal(session_new_id(&t), first + 6);
+    session_skip_to(&t, first);
+    assert_int_equal(session_new_id(&t), first + 7);
+    session_skip_to(&t, (int64_t)2 << 56 | 99 << 16); /* another server's */
+    assert_int_equal(session_new_id(&t), first + 8);
+    session_table_fini(&t);
+}
+
 static void a_session_expires_once_and_is_closing_then(void **state)
 {
     struct session_table t;
@@ -113,6 +130,7 @@ int main(void)
         cmocka_unit_test(a_password_must_be_whole_and_session_0_has_none),
         cmocka_unit_test(an_id_is_made_of_the_server_the_clock_and_a_counter),
         cmocka_unit_test(an_id_that_is_taken_is_passed_over),
+        cmocka_unit_test(an_id_of_an_earlier_life_is_not_given_out_again),
         cmocka_unit_test(a_session_expires_once_and_is_closing_then),
         cmocka_unit_test(a_closing_session_does_not_expire_again),
     };

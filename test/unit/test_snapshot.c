@@ -166,12 +166,12 @@ static void a_walk_gives_the_tree_of_one_moment(void **state)
                 w = snapshot_walk_begin(t, zxid - 1);
             }
             if (zxid >= 200 && zxid % 9 == 0) {
-                done = snapshot_walk_step(w, 1);
+                done = snapshot_walk_step(w, 1, SIZE_MAX);
             }
             apply_txn(&apply, &txn, NULL, 0);
         }
         assert_false(done);
-        while (!snapshot_walk_step(w, 2)) {
+        while (!snapshot_walk_step(w, 2, SIZE_MAX)) {
         }
         history_expect(h, t, 300);
         assert_int_equal(snapshot_file_begin(sim_disk_disk(s), &options, 199, &file), 0);
@@ -202,7 +202,7 @@ static void a_walk_given_up_leaves_the_next_one_whole(void **state)
     struct snapshot_walk *w = snapshot_walk_begin(t, 1);
 
     (void)state;
-    snapshot_walk_step(w, 5);
+    snapshot_walk_step(w, 5, SIZE_MAX);
     snapshot_walk_free(w);
     assert_int_equal(snapshot_save(sim_disk_disk(s), &options, t, 0x2a), 0);
     assert_int_equal(snapshot_load(sim_disk_disk(s), FOLDER "/snapshot.2a", &plain, &loaded, &info),
@@ -211,6 +211,34 @@ static void a_walk_given_up_leaves_the_next_one_whole(void **state)
     tree_free(loaded);
     tree_free(t);
     sim_disk_free(s);
+}
+
+/* A slice ends by bytes as well, or one of large nodes would hold a copy of the whole tree. */
+static void a_slice_of_large_nodes_is_short(void **state)
+{
+    enum { NODE = 100 << 10, SLICE = 300 << 10, N = 50 };
+    struct stat_persisted stat = {.czxid = 1, .mzxid = 1, .pzxid = 1};
+    struct tree *t = tree_new(&plain.tree);
+    uint8_t *data = must_zalloc(NODE);
+    struct snapshot_walk *w;
+    size_t n_steps = 0, before = 0;
+    char name[16];
+
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        tree_add(t, 1, bytes_str(name), bytes_of(data, NODE), ACL_OPEN, &stat);
+    }
+    w = snapshot_walk_begin(t, 1);
+    while (!snapshot_walk_step(w, 1000, SLICE)) {
+        assert_true(snapshot_walk_pending(w) - before < SLICE + NODE + SNAPSHOT_CHUNK_BYTES + 4096);
+        before = snapshot_walk_pending(w);
+        n_steps++;
+    }
+    assert_true(n_steps >= N / 4);
+    snapshot_walk_free(w);
+    tree_free(t);
+    free(data);
 }
 
 /* Deeper than the walk's own stack. */
@@ -230,7 +258,7 @@ static void a_deep_tree_is_written_parents_first(void **state)
     }
     w = snapshot_walk_begin(t, 1);
     tree_set_data(t, at, bytes_str("y"), 2, 2, 1); /* writes all 500 above it */
-    assert_true(snapshot_walk_step(w, 1000));
+    assert_true(snapshot_walk_step(w, 1000, SIZE_MAX));
     snapshot_walk_free(w);
     assert_int_equal(snapshot_save(sim_disk_disk(s), &options, t, 1), 0);
     assert_int_equal(snapshot_load(sim_disk_disk(s), FOLDER "/snapshot.1", &plain, &loaded, &info),
@@ -402,8 +430,10 @@ static void an_unknown_acl_lets_nobody_in(void **state)
     put_node(&b, "/a", 99, 0);
     assert_int_equal(load_nodes(&b, &t, &info), 0);
     id = tree_find(t, bytes_str("/a"));
+    assert_int_equal(acl_table_world_perms(tree_acls(t), tree_acl(t, id)), 0);
     r = jute_reader_of(acl_table_get(tree_acls(t), tree_acl(t, id)));
-    assert_int_equal(jute_read_count(&r), 0);
+    assert_int_equal(jute_read_count(&r), 1); /* an empty list would let everybody in */
+    assert_int_equal(acl_entry_read(&r).perms, 0);
     tree_free(t);
 }
 
@@ -438,6 +468,7 @@ int main(void)
         cmocka_unit_test(a_walk_gives_the_tree_of_one_moment),
         cmocka_unit_test(a_walk_given_up_leaves_the_next_one_whole),
         cmocka_unit_test(a_deep_tree_is_written_parents_first),
+        cmocka_unit_test(a_slice_of_large_nodes_is_short),
         cmocka_unit_test(until_it_is_whole_it_has_another_name),
         cmocka_unit_test(a_changed_byte_is_found),
         cmocka_unit_test(a_snapshot_cut_anywhere_is_refused),
