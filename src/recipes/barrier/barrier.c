@@ -36,14 +36,14 @@ static struct pawl_barrier *barrier_of(const struct ask *a)
     return container_of(a->r, struct pawl_barrier, r);
 }
 
-static void tell(struct ask *ask)
+static void barrier_tell(struct ask *ask)
 {
     struct call_ask *a = container_of(ask, struct call_ask, ask);
 
     a->done(barrier_of(ask), ask->err, a->arg);
 }
 
-static struct ask *new_ask(int (*start)(struct ask *a), pawl_barrier_fn done, void *arg)
+static struct ask *barrier_new_ask(int (*start)(struct ask *a), pawl_barrier_fn done, void *arg)
 {
     struct call_ask *a = ask_new(sizeof(*a), start);
 
@@ -52,13 +52,13 @@ static struct ask *new_ask(int (*start)(struct ask *a), pawl_barrier_fn done, vo
     }
     a->done = done;
     a->arg = arg;
-    a->ask.tell = done == NULL ? NULL : tell;
+    a->ask.tell = done == NULL ? NULL : barrier_tell;
     return &a->ask;
 }
 
 /* ---- waiting ---- */
 
-static void unwatched(const struct pawl_reply *reply, void *barrier);
+static void barrier_unwatched(const struct pawl_reply *reply, void *barrier);
 
 static void stop_watching(struct pawl_barrier *b)
 {
@@ -66,13 +66,13 @@ static void stop_watching(struct pawl_barrier *b)
         return;
     }
     if (pawl_unwatch_async(b->r.client, b->path, PAWL_WATCHES_DATA | PAWL_WATCHES_LOCAL,
-                           &b->watch.ask, unwatched, b) == 0) {
+                           &b->watch.ask, barrier_unwatched, b) == 0) {
         b->unwatching = true;
         recipe_ref(&b->r);
     }
 }
 
-static void looked(const struct pawl_reply *reply, void *barrier);
+static void barrier_looked(const struct pawl_reply *reply, void *barrier);
 
 static uint64_t look_of(const struct ask *a)
 {
@@ -93,7 +93,7 @@ static bool barrier_needs_look(const struct pawl_barrier *b)
 }
 
 /* With get and not with exists: that would leave a watch behind when the node is gone. */
-static void look(struct pawl_barrier *b)
+static void barrier_look(struct pawl_barrier *b)
 {
     int rc;
 
@@ -101,7 +101,7 @@ static void look(struct pawl_barrier *b)
         return;
     }
     rc = pawl_get_async(b->r.client, b->path, step_watch_is_set(&b->watch) ? NULL : &b->watch.ask,
-                        looked, b);
+                        barrier_looked, b);
     if (rc != 0) {
         ask_end_all(&b->waits, rc);
         return;
@@ -126,7 +126,7 @@ static void end_waits(struct pawl_barrier *b, bool only_tries, int err)
     }
 }
 
-static void looked(const struct pawl_reply *reply, void *barrier)
+static void barrier_looked(const struct pawl_reply *reply, void *barrier)
 {
     struct pawl_barrier *b = barrier;
 
@@ -137,7 +137,7 @@ static void looked(const struct pawl_reply *reply, void *barrier)
         end_waits(b, false, reply->err == PAWL_ERR_NO_NODE ? 0 : reply->err);
     }
     stop_watching(b);
-    look(b);
+    barrier_look(b);
     recipe_unref(&b->r);
 }
 
@@ -147,16 +147,16 @@ static void event(const struct pawl_event *event, void *barrier)
     struct pawl_barrier *b = barrier;
 
     (void)event;
-    look(b);
+    barrier_look(b);
 }
 
-static void unwatched(const struct pawl_reply *reply, void *barrier)
+static void barrier_unwatched(const struct pawl_reply *reply, void *barrier)
 {
     struct pawl_barrier *b = barrier;
 
     (void)reply;
     b->unwatching = false;
-    look(b);
+    barrier_look(b);
     recipe_unref(&b->r);
 }
 
@@ -168,21 +168,21 @@ static void give_up_wait(struct ask *a, int err)
     stop_watching(b);
 }
 
-static int start_wait(struct ask *a)
+static int barrier_start_wait(struct ask *a)
 {
     struct pawl_barrier *b = barrier_of(a);
 
     a->give_up = give_up_wait;
     container_of(a, struct call_ask, ask)->look = b->n_looks + 1;
     list_push_back(&b->waits, &a->link);
-    look(b);
+    barrier_look(b);
     return 0;
 }
 
 int pawl_barrier_wait(struct pawl_barrier *b, int timeout_ms)
 {
-    return ask_block(b == NULL ? NULL : &b->r, new_ask(start_wait, NULL, NULL), timeout_ms, NULL,
-                     NULL);
+    return ask_block(b == NULL ? NULL : &b->r, barrier_new_ask(barrier_start_wait, NULL, NULL),
+                     timeout_ms, NULL, NULL);
 }
 
 int pawl_barrier_wait_async(struct pawl_barrier *b, int timeout_ms, pawl_barrier_fn done, void *arg)
@@ -190,7 +190,7 @@ int pawl_barrier_wait_async(struct pawl_barrier *b, int timeout_ms, pawl_barrier
     if (b == NULL || done == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    return ask_post(&b->r, new_ask(start_wait, done, arg), timeout_ms);
+    return ask_post(&b->r, barrier_new_ask(barrier_start_wait, done, arg), timeout_ms);
 }
 
 /* ---- raising and lifting ---- */
@@ -234,46 +234,46 @@ static int start_lift(struct ask *a)
     return rc;
 }
 
-static int run_now(struct pawl_barrier *b, int (*start)(struct ask *a))
+static int barrier_run_now(struct pawl_barrier *b, int (*start)(struct ask *a))
 {
     if (b == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    return ask_block(&b->r, new_ask(start, NULL, NULL), b->r.timeout_ms, NULL, NULL);
+    return ask_block(&b->r, barrier_new_ask(start, NULL, NULL), b->r.timeout_ms, NULL, NULL);
 }
 
-static int run_later(struct pawl_barrier *b, int (*start)(struct ask *a), pawl_barrier_fn fn,
-                     void *arg)
+static int barrier_run_later(struct pawl_barrier *b, int (*start)(struct ask *a),
+                             pawl_barrier_fn fn, void *arg)
 {
     if (b == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    return ask_post(&b->r, new_ask(start, fn, arg), b->r.timeout_ms);
+    return ask_post(&b->r, barrier_new_ask(start, fn, arg), b->r.timeout_ms);
 }
 
 int pawl_barrier_raise(struct pawl_barrier *b)
 {
-    return run_now(b, start_raise);
+    return barrier_run_now(b, start_raise);
 }
 
 int pawl_barrier_raise_async(struct pawl_barrier *b, pawl_barrier_fn fn, void *arg)
 {
-    return run_later(b, start_raise, fn, arg);
+    return barrier_run_later(b, start_raise, fn, arg);
 }
 
 int pawl_barrier_lift(struct pawl_barrier *b)
 {
-    return run_now(b, start_lift);
+    return barrier_run_now(b, start_lift);
 }
 
 int pawl_barrier_lift_async(struct pawl_barrier *b, pawl_barrier_fn fn, void *arg)
 {
-    return run_later(b, start_lift, fn, arg);
+    return barrier_run_later(b, start_lift, fn, arg);
 }
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
+static void barrier_destroy(struct recipe *r)
 {
     struct pawl_barrier *b = container_of(r, struct pawl_barrier, r);
 
@@ -291,7 +291,7 @@ int pawl_barrier_new(struct pawl_client *c, const char *path, struct pawl_barrie
     if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    rc = recipe_new(sizeof(*b), c, destroy, &r);
+    rc = recipe_new(sizeof(*b), c, barrier_destroy, &r);
     if (rc != 0) {
         return rc;
     }
@@ -301,14 +301,14 @@ int pawl_barrier_new(struct pawl_client *c, const char *path, struct pawl_barrie
     identity_text(b->data, sizeof(b->data));
     b->path = recipe_copy(path);
     if (b->path == NULL) {
-        destroy(r);
+        barrier_destroy(r);
         return PAWL_ERR_NO_MEMORY;
     }
     *out = b;
     return 0;
 }
 
-static void shut(struct recipe *r)
+static void barrier_shut(struct recipe *r)
 {
     struct pawl_barrier *b = container_of(r, struct pawl_barrier, r);
 
@@ -318,5 +318,5 @@ static void shut(struct recipe *r)
 
 void pawl_barrier_free(struct pawl_barrier *b)
 {
-    recipe_free(b == NULL ? NULL : &b->r, shut);
+    recipe_free(b == NULL ? NULL : &b->r, barrier_shut);
 }

@@ -208,19 +208,19 @@ size_t barrier_count(const struct pawl_strings *names, const char *own, bool *ow
 
 /* ---- from outside ---- */
 
-static struct pawl_double_barrier *barrier_of(const struct ask *a)
+static struct pawl_double_barrier *double_barrier_of(const struct ask *a)
 {
     return container_of(a->r, struct pawl_double_barrier, r);
 }
 
 static void give_up_passage(struct ask *a, int err)
 {
-    barrier_finish(barrier_of(a), ROOM_IDLE, err);
+    barrier_finish(double_barrier_of(a), ROOM_IDLE, err);
 }
 
 static int start_enter(struct ask *a)
 {
-    struct pawl_double_barrier *b = barrier_of(a);
+    struct pawl_double_barrier *b = double_barrier_of(a);
 
     if (b->state != ROOM_IDLE) {
         return PAWL_ERR_INVALID_STATE;
@@ -233,7 +233,7 @@ static int start_enter(struct ask *a)
 
 static int start_leave(struct ask *a)
 {
-    struct pawl_double_barrier *b = barrier_of(a);
+    struct pawl_double_barrier *b = double_barrier_of(a);
 
     if (b->state != ROOM_INSIDE) {
         return PAWL_ERR_INVALID_STATE;
@@ -245,22 +245,23 @@ static int start_leave(struct ask *a)
     return 0;
 }
 
-static void tell(struct ask *ask)
+static void double_barrier_tell(struct ask *ask)
 {
     struct call_ask *a = container_of(ask, struct call_ask, ask);
 
-    a->done(barrier_of(ask), ask->err, a->arg);
+    a->done(double_barrier_of(ask), ask->err, a->arg);
 }
 
-static int run_now(struct pawl_double_barrier *b, int (*start)(struct ask *a), int timeout_ms)
+static int double_barrier_run_now(struct pawl_double_barrier *b, int (*start)(struct ask *a),
+                                  int timeout_ms)
 {
     struct ask *a = ask_new(sizeof(struct call_ask), start);
 
     return ask_block(b == NULL ? NULL : &b->r, a, timeout_ms, NULL, NULL);
 }
 
-static int run_later(struct pawl_double_barrier *b, int (*start)(struct ask *a), int timeout_ms,
-                     pawl_double_barrier_fn done, void *arg)
+static int double_barrier_run_later(struct pawl_double_barrier *b, int (*start)(struct ask *a),
+                                    int timeout_ms, pawl_double_barrier_fn done, void *arg)
 {
     struct call_ask *a;
 
@@ -269,7 +270,7 @@ static int run_later(struct pawl_double_barrier *b, int (*start)(struct ask *a),
     }
     a = ask_new(sizeof(*a), start);
     if (a != NULL) {
-        a->ask.tell = tell;
+        a->ask.tell = double_barrier_tell;
         a->done = done;
         a->arg = arg;
     }
@@ -278,29 +279,29 @@ static int run_later(struct pawl_double_barrier *b, int (*start)(struct ask *a),
 
 int pawl_double_barrier_enter(struct pawl_double_barrier *b, int timeout_ms)
 {
-    return run_now(b, start_enter, timeout_ms);
+    return double_barrier_run_now(b, start_enter, timeout_ms);
 }
 
 int pawl_double_barrier_enter_async(struct pawl_double_barrier *b, int timeout_ms,
                                     pawl_double_barrier_fn done, void *arg)
 {
-    return run_later(b, start_enter, timeout_ms, done, arg);
+    return double_barrier_run_later(b, start_enter, timeout_ms, done, arg);
 }
 
 int pawl_double_barrier_leave(struct pawl_double_barrier *b, int timeout_ms)
 {
-    return run_now(b, start_leave, timeout_ms);
+    return double_barrier_run_now(b, start_leave, timeout_ms);
 }
 
 int pawl_double_barrier_leave_async(struct pawl_double_barrier *b, int timeout_ms,
                                     pawl_double_barrier_fn done, void *arg)
 {
-    return run_later(b, start_leave, timeout_ms, done, arg);
+    return double_barrier_run_later(b, start_leave, timeout_ms, done, arg);
 }
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
+static void double_barrier_destroy(struct recipe *r)
 {
     struct pawl_double_barrier *b = container_of(r, struct pawl_double_barrier, r);
 
@@ -311,7 +312,7 @@ static void destroy(struct recipe *r)
     free(b);
 }
 
-static int fill(struct pawl_double_barrier *b, const char *path)
+static int double_barrier_fill(struct pawl_double_barrier *b, const char *path)
 {
     int rc = recipe_begin(&b->r);
 
@@ -337,22 +338,22 @@ int pawl_double_barrier_new(struct pawl_client *c, const char *path, int members
     if (c == NULL || out == NULL || members < 1 || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    rc = recipe_new(sizeof(*b), c, destroy, &r);
+    rc = recipe_new(sizeof(*b), c, double_barrier_destroy, &r);
     if (rc != 0) {
         return rc;
     }
     b = container_of(r, struct pawl_double_barrier, r);
     b->members = (size_t)members;
-    rc = fill(b, path);
+    rc = double_barrier_fill(b, path);
     if (rc != 0) {
-        destroy(r);
+        double_barrier_destroy(r);
         return rc;
     }
     *out = b;
     return 0;
 }
 
-static void shut(struct recipe *r)
+static void double_barrier_shut(struct recipe *r)
 {
     struct pawl_double_barrier *b = container_of(r, struct pawl_double_barrier, r);
 
@@ -366,5 +367,5 @@ static void shut(struct recipe *r)
 
 void pawl_double_barrier_free(struct pawl_double_barrier *b)
 {
-    recipe_free(b == NULL ? NULL : &b->r, shut);
+    recipe_free(b == NULL ? NULL : &b->r, double_barrier_shut);
 }

@@ -7,7 +7,7 @@
 #include "recipes/barrier/double_barrier.h"
 
 static void rejoin(struct stay *s);
-static void decide(struct stay *s);
+static void stay_decide(struct stay *s);
 
 /* ---- entering ---- */
 
@@ -24,7 +24,7 @@ static bool is_entering(const struct stay *s)
     return !s->over && s->b->state < ROOM_INSIDE;
 }
 
-static void created(const struct pawl_reply *reply, void *stay)
+static void stay_created(const struct pawl_reply *reply, void *stay)
 {
     struct stay *s = stay;
     struct pawl_double_barrier *b = s->b;
@@ -45,7 +45,7 @@ static void created(const struct pawl_reply *reply, void *stay)
     } else if (reply->err != 0) {
         barrier_finish(b, ROOM_IDLE, reply->err);
     } else {
-        decide(s);
+        stay_decide(s);
     }
     barrier_settled(b); /* the answer itself was loose until now */
     stay_unref(s);
@@ -60,7 +60,7 @@ static void ready_seen(const struct pawl_reply *reply, void *stay)
     } else if (reply->err == 0 || reply->err == PAWL_ERR_NO_NODE) {
         s->ready_known = true;
         s->ready_czxid = reply->err == 0 ? reply->stat.czxid : 0;
-        decide(s);
+        stay_decide(s);
     } else {
         barrier_finish(s->b, ROOM_IDLE, reply->err);
     }
@@ -103,7 +103,7 @@ static int create_own(struct stay *s)
                                PAWL_CREATE(.path = b->own, .data = {b->data, strlen(b->data)},
                                            .mode = PAWL_EPHEMERAL,
                                            .flags = PAWL_CONTAINER_PARENTS | PAWL_IDEMPOTENT),
-                               created, s);
+                               stay_created, s);
 
     if (rc == 0) {
         s->refs++;
@@ -197,7 +197,7 @@ static void opened(const struct pawl_reply *reply, void *stay)
         if (reply->err == 0 && stay_is_ours(s)) {
             enter(s);
         } else if (reply->err == 0 || try_again) {
-            decide(s); /* if it is there we have been told by its event */
+            stay_decide(s); /* if it is there we have been told by its event */
         } else {
             barrier_finish(s->b, ROOM_IDLE, reply->err);
         }
@@ -259,7 +259,7 @@ static void stale_gone(const struct pawl_reply *reply, void *stay)
         if (reply->outcome == PAWL_OUTCOME_UNKNOWN || reply->err == PAWL_ERR_BAD_VERSION) {
             look_for_ready(s);
         } else if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
-            decide(s);
+            stay_decide(s);
         } else {
             barrier_finish(s->b, ROOM_IDLE, reply->err);
         }
@@ -291,7 +291,7 @@ static void stale_marked(const struct pawl_reply *reply, void *stay)
         } else if (reply->err == 0 || reply->outcome == PAWL_OUTCOME_UNKNOWN) {
             look_for_ready(s);
         } else if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
-            decide(s);
+            stay_decide(s);
         } else {
             barrier_finish(s->b, ROOM_IDLE, reply->err);
         }
@@ -299,7 +299,7 @@ static void stale_marked(const struct pawl_reply *reply, void *stay)
     stay_unref(s);
 }
 
-static void remove_stale(struct stay *s)
+static void stay_remove_stale(struct stay *s)
 {
     stale_asked(s, stay_mark_ready(s, stale_marked));
 }
@@ -311,7 +311,7 @@ static void late_seen(const struct pawl_reply *reply, void *stay)
     s->busy = false;
     if (is_entering(s)) {
         if (s->again || !s->ready_known || !stay_is_ours(s)) {
-            decide(s);
+            stay_decide(s);
         } else if (reply->err == 0 && reply->stat.czxid < s->ready_czxid) {
             enter(s);
         } else if (reply->err == 0 || reply->err == PAWL_ERR_NO_NODE) {
@@ -328,7 +328,7 @@ static void ask_late(struct stay *s)
     int rc;
 
     if (s->next_late == s->n_late) {
-        remove_stale(s);
+        stay_remove_stale(s);
         return;
     }
     rc = pawl_exists_async(s->b->r.client, s->late[s->next_late++], NULL, late_seen, s);
@@ -362,7 +362,7 @@ static void come_late(struct stay *s, const struct pawl_strings *names)
 
 /* ---- deciding ---- */
 
-static void judge(struct stay *s, const struct pawl_strings *names)
+static void stay_judge(struct stay *s, const struct pawl_strings *names)
 {
     bool own_is_there, ready_is_there;
     size_t n = barrier_count(names, s->b->name, &own_is_there, &ready_is_there);
@@ -378,16 +378,16 @@ static void judge(struct stay *s, const struct pawl_strings *names)
     }
 }
 
-static void listed(const struct pawl_reply *reply, void *stay)
+static void stay_listed(const struct pawl_reply *reply, void *stay)
 {
     struct stay *s = stay;
 
     s->busy = false;
     if (is_entering(s)) {
         if (s->again || !s->ready_known || !stay_is_ours(s)) {
-            decide(s);
+            stay_decide(s);
         } else if (reply->err == 0) {
-            judge(s, &reply->children);
+            stay_judge(s, &reply->children);
         } else if (reply->err == PAWL_ERR_NO_NODE) {
             rejoin(s);
         } else {
@@ -398,7 +398,7 @@ static void listed(const struct pawl_reply *reply, void *stay)
 }
 
 /* Our node has been made and `ready` looked for, or something has changed since. */
-static void decide(struct stay *s)
+static void stay_decide(struct stay *s)
 {
     struct pawl_double_barrier *b = s->b;
     int rc;
@@ -420,7 +420,7 @@ static void decide(struct stay *s)
         return;
     }
     barrier_move(b, ROOM_DECIDING);
-    rc = pawl_children_async(b->r.client, b->base, NULL, listed, s);
+    rc = pawl_children_async(b->r.client, b->base, NULL, stay_listed, s);
     if (rc != 0) {
         barrier_finish(b, ROOM_IDLE, rc);
         return;

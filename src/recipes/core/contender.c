@@ -13,9 +13,9 @@ enum {
     PROTECTION_BYTES = 64, /* the random id before a name, the number behind it */
 };
 
-static void requeue(struct contender *c);
-static void fail(struct contender *c, int err);
-static void ask_list(struct attempt *a);
+static void contender_requeue(struct contender *c);
+static void contender_fail(struct contender *c, int err);
+static void contender_ask_list(struct attempt *a);
 
 /* ---- states ---- */
 
@@ -62,7 +62,7 @@ static void unwatch_ahead(struct attempt *a)
 }
 
 /* The contender and its attempt part. What is on its way finds no owner and cleans up. */
-static struct attempt *let_go(struct contender *c)
+static struct attempt *contender_let_go(struct contender *c)
 {
     struct attempt *a = c->attempt;
 
@@ -75,14 +75,14 @@ static struct attempt *let_go(struct contender *c)
     return a;
 }
 
-static void give_up(struct contender *c)
+static void contender_give_up(struct contender *c)
 {
     struct attempt *a;
 
     if (c->attempt == NULL) {
         return;
     }
-    a = let_go(c);
+    a = contender_let_go(c);
     if (a->path != NULL) {
         attempt_delete(a);
     }
@@ -161,7 +161,7 @@ static void own_event(const struct pawl_event *event, void *attempt)
         if (c->state == CONTENDER_HELD) {
             grant_lose(&c->grant);
         } else {
-            requeue(c);
+            contender_requeue(c);
         }
     }
 }
@@ -190,7 +190,7 @@ static void ahead_event(const struct pawl_event *event, void *attempt)
     }
     a->died = died || (a->listing && a->died);
     if (!a->listing) {
-        ask_list(a);
+        contender_ask_list(a);
     }
 }
 
@@ -204,10 +204,10 @@ static void ahead_read(const struct pawl_reply *reply, void *attempt)
     } else if (reply->err == PAWL_ERR_NO_NODE) {
         a->died = true; /* nobody saw how it went: the delay is on the safe side */
         if (!a->listing) {
-            ask_list(a);
+            contender_ask_list(a);
         }
     } else if (!recipe_was_done(reply)) { /* what its data are does not matter */
-        fail(c, reply->err);
+        contender_fail(c, reply->err);
     }
     attempt_unref(a);
 }
@@ -239,7 +239,7 @@ static void watch_ahead(struct contender *c, const char *const *names, size_t n)
         rc = watch_one(a, recipe_join(c->o.base, names[i]));
     }
     if (rc != 0) {
-        fail(c, rc);
+        contender_fail(c, rc);
     }
 }
 
@@ -250,7 +250,7 @@ static void watch_list(struct contender *c)
 
     contender_move(c, CONTENDER_WAITING);
     if (!step_watch_is_set(&a->watch_ahead)) {
-        ask_list(a);
+        contender_ask_list(a);
     }
 }
 
@@ -262,7 +262,7 @@ static void claim(struct contender *c)
     char *path = recipe_copy(a->path);
 
     if (path == NULL) {
-        fail(c, PAWL_ERR_NO_MEMORY);
+        contender_fail(c, PAWL_ERR_NO_MEMORY);
         return;
     }
     contender_move(c, CONTENDER_HELD);
@@ -294,7 +294,7 @@ static void delay_over(void *contender)
     struct contender *c = contender;
 
     if (c->state == CONTENDER_DELAYED) {
-        ask_list(c->attempt);
+        contender_ask_list(c->attempt);
     }
 }
 
@@ -305,7 +305,7 @@ static void decide_sorted(struct contender *c, const struct pawl_strings *names)
     size_t own = 0, watch = 0, n_watch = 1;
 
     if (copy == NULL) {
-        fail(c, PAWL_ERR_NO_MEMORY);
+        contender_fail(c, PAWL_ERR_NO_MEMORY);
         return;
     }
     memcpy(copy, names->items, names->n * sizeof(*copy));
@@ -314,7 +314,7 @@ static void decide_sorted(struct contender *c, const struct pawl_strings *names)
     if (contender_may_hold(c, &sorted, own, &watch, &n_watch)) {
         our_turn(c);
     } else if (c->is_try) {
-        fail(c, PAWL_ERR_OPERATION_TIMEOUT);
+        contender_fail(c, PAWL_ERR_OPERATION_TIMEOUT);
     } else if (c->o.watch_list) {
         watch_list(c);
     } else {
@@ -337,29 +337,29 @@ static bool has_no_place(const struct contender *c, const struct pawl_strings *n
     return false;
 }
 
-static void decide(struct contender *c, const struct pawl_strings *names)
+static void contender_decide(struct contender *c, const struct pawl_strings *names)
 {
     size_t own, watch = 0;
 
     if (!contender_find(names, c->attempt->name, &own) || !attempt_is_ours(c->attempt) ||
         (c->attempt->shares && !c->o.rule->place_is_ours(c, names))) {
-        requeue(c);
+        contender_requeue(c);
     } else if (c->r->e->core->state == PAWL_STATE_READ_ONLY) {
         contender_move(c, CONTENDER_QUEUEING); /* it may be behind: asked again later */
     } else if (has_no_place(c, names, own)) {
-        fail(c, PAWL_ERR_NODE_EXISTS);
+        contender_fail(c, PAWL_ERR_NODE_EXISTS);
     } else if (c->o.rule != NULL || c->o.permits > 1) {
         decide_sorted(c, names);
     } else if (contender_is_first(c, names, own, &watch)) {
         our_turn(c);
     } else if (c->is_try) {
-        fail(c, PAWL_ERR_OPERATION_TIMEOUT);
+        contender_fail(c, PAWL_ERR_OPERATION_TIMEOUT);
     } else {
         watch_ahead(c, &names->items[watch], 1);
     }
 }
 
-static void listed(const struct pawl_reply *reply, void *attempt)
+static void contender_listed(const struct pawl_reply *reply, void *attempt)
 {
     struct attempt *a = attempt;
     struct contender *c = a->owner;
@@ -371,16 +371,16 @@ static void listed(const struct pawl_reply *reply, void *attempt)
     if (c == NULL || a->path == NULL || c->state == CONTENDER_HELD) {
         /* given up; or the create is not through: its answer asks again */
     } else if (reply->err == 0) {
-        decide(c, &reply->children);
+        contender_decide(c, &reply->children);
     } else if (reply->err == PAWL_ERR_NO_NODE) {
-        requeue(c);
+        contender_requeue(c);
     } else {
-        fail(c, reply->err);
+        contender_fail(c, reply->err);
     }
     attempt_unref(a);
 }
 
-static void ask_list(struct attempt *a)
+static void contender_ask_list(struct attempt *a)
 {
     struct contender *c = a->owner;
     bool watched =
@@ -392,9 +392,9 @@ static void ask_list(struct attempt *a)
     }
     rc = rc != 0 ? rc
                  : pawl_children_async(c->r->client, c->o.base,
-                                       watched ? &a->watch_ahead.ask : NULL, listed, a);
+                                       watched ? &a->watch_ahead.ask : NULL, contender_listed, a);
     if (rc != 0) {
-        fail(c, rc);
+        contender_fail(c, rc);
         return;
     }
     a->listing = true;
@@ -425,7 +425,7 @@ static void keep_place(struct attempt *a)
     }
 }
 
-static void created(const struct pawl_reply *reply, void *attempt)
+static void contender_created(const struct pawl_reply *reply, void *attempt)
 {
     struct attempt *a = attempt;
     struct contender *c = a->owner;
@@ -435,7 +435,7 @@ static void created(const struct pawl_reply *reply, void *attempt)
             attempt_keep(a, reply); /* it was made, but there is no memory to say more of it */
         }
         if (c != NULL) {
-            fail(c, reply->err);
+            contender_fail(c, reply->err);
         } else if (a->path != NULL) {
             attempt_delete(a);
         }
@@ -443,19 +443,19 @@ static void created(const struct pawl_reply *reply, void *attempt)
         pawl_delete_async(a->r->client, PAWL_DELETE(.path = reply->path, .flags = PAWL_GUARANTEED),
                           NULL, NULL);
         if (c != NULL) {
-            fail(c, PAWL_ERR_NO_MEMORY);
+            contender_fail(c, PAWL_ERR_NO_MEMORY);
         }
     } else if (c == NULL) {
         attempt_delete(a);
     } else if (!attempt_is_ours(a) || is_stale(c, a)) {
-        requeue(c);
+        contender_requeue(c);
     } else {
         keep_place(a);
         if (c->o.revocable) {
             watch_own(a);
         }
         if (!a->listing) {
-            ask_list(a); /* the one sent with the create was answered too early */
+            contender_ask_list(a); /* the one sent with the create was answered too early */
         }
     }
     attempt_unref(a);
@@ -488,7 +488,7 @@ static int inherit(struct contender *c)
     a->name = strrchr(a->path, '/') + 1;
     a->session_id = c->r->e->core->session_id;
     a->placed = true;
-    rc = pawl_children_async(c->r->client, c->o.base, NULL, listed, a);
+    rc = pawl_children_async(c->r->client, c->o.base, NULL, contender_listed, a);
     if (rc != 0) {
         attempt_unref(a);
         return rc;
@@ -504,7 +504,7 @@ static int inherit(struct contender *c)
     return 0;
 }
 
-static int queue(struct contender *c)
+static int contender_queue(struct contender *c)
 {
     bool may_share = c->o.rule != NULL && c->o.rule->place != NULL;
     int64_t token = 0;
@@ -527,7 +527,7 @@ static int queue(struct contender *c)
             PAWL_CREATE(.path = path, .data = c->o.data,
                         .mode = place != NULL ? PAWL_EPHEMERAL : PAWL_EPHEMERAL_SEQUENTIAL,
                         .flags = PAWL_PROTECTED | PAWL_CONTAINER_PARENTS),
-            created, a);
+            contender_created, a);
     }
     if (rc != 0) {
         goto fail;
@@ -536,7 +536,7 @@ static int queue(struct contender *c)
     attempt_ref(a);
     c->attempt = a;
     contender_move(c, CONTENDER_QUEUEING);
-    if (pawl_children_async(c->r->client, c->o.base, NULL, listed, a) == 0) {
+    if (pawl_children_async(c->r->client, c->o.base, NULL, contender_listed, a) == 0) {
         a->listing = true;
         attempt_ref(a);
     }
@@ -554,18 +554,18 @@ static void queue_anew(struct contender *c)
 {
     int rc;
 
-    give_up(c);
-    rc = queue(c);
+    contender_give_up(c);
+    rc = contender_queue(c);
     if (rc != 0) {
-        fail(c, rc);
+        contender_fail(c, rc);
     }
 }
 
 /* The session is new or our node was taken away: a new place, at the end. */
-static void requeue(struct contender *c)
+static void contender_requeue(struct contender *c)
 {
     if (c->o.once) {
-        fail(c, PAWL_ERR_LOST);
+        contender_fail(c, PAWL_ERR_LOST);
     } else {
         queue_anew(c);
     }
@@ -579,28 +579,30 @@ static void to_idle(struct contender *c)
     contender_move(c, CONTENDER_IDLE);
 }
 
-static void fail(struct contender *c, int err)
+static void contender_fail(struct contender *c, int err)
 {
-    give_up(c);
+    contender_give_up(c);
     to_idle(c);
     c->settled(c, err);
 }
 
 /* While we queue; as a holder the grant looks after itself. */
-static void state_changed(enum pawl_state state, void *contender)
+static void contender_state_changed(enum pawl_state state, void *contender)
 {
     struct contender *c = contender;
     bool one_session = c->r->e->core->options.one_session;
 
     if (state == PAWL_STATE_CLOSED) {
-        fail(c, PAWL_ERR_CLOSING); /* who waits has no call under way that would tell him */
+        contender_fail(c,
+                       PAWL_ERR_CLOSING); /* who waits has no call under way that would tell him */
     } else if (state == PAWL_STATE_LOST && one_session) {
-        fail(c, PAWL_ERR_SESSION_EXPIRED);
+        contender_fail(c, PAWL_ERR_SESSION_EXPIRED);
     } else if (state == PAWL_STATE_LOST && c->attempt != NULL && c->attempt->path != NULL) {
-        requeue(c); /* a create that is on its way finds its own way into the new session */
+        contender_requeue(
+            c); /* a create that is on its way finds its own way into the new session */
     } else if ((state == PAWL_STATE_RECONNECTED || state == PAWL_STATE_CONNECTED) &&
                c->state == CONTENDER_QUEUEING && c->attempt->path != NULL && !c->attempt->listing) {
-        ask_list(c->attempt);
+        contender_ask_list(c->attempt);
     }
 }
 
@@ -617,21 +619,21 @@ static void probed(const struct pawl_reply *reply, void *attempt)
         return;
     }
     if (reply->err != 0 && reply->err != PAWL_ERR_NO_NODE) {
-        fail(c, reply->err);
+        contender_fail(c, reply->err);
     } else {
         is_free = c->o.rule != NULL ? c->o.rule->is_free(c, &reply->children)
                                     : reply->children.n < (size_t)c->o.permits;
         if (is_free) {
             queue_anew(c);
         } else {
-            fail(c, PAWL_ERR_OPERATION_TIMEOUT);
+            contender_fail(c, PAWL_ERR_OPERATION_TIMEOUT);
         }
     }
     attempt_unref(a);
 }
 
 /* Looks first: on a lock that is held a try costs one read and nobody a write. */
-static int probe(struct contender *c)
+static int contender_probe(struct contender *c)
 {
     struct attempt *a = new_attempt(c);
     int rc;
@@ -676,10 +678,10 @@ int contender_start(struct contender *c, bool is_try)
     c->is_try = is_try;
     rc = list_empty(&c->r->e->places.inherited) ? PAWL_ERR_NOTHING : inherit(c);
     if (rc == PAWL_ERR_NOTHING) {
-        rc = look_first ? probe(c) : queue(c);
+        rc = look_first ? contender_probe(c) : contender_queue(c);
     }
     if (rc == 0) {
-        observer_add(c->r->e, &c->observer, state_changed, c);
+        observer_add(c->r->e, &c->observer, contender_state_changed, c);
     }
     return rc;
 }
@@ -690,7 +692,7 @@ void contender_stop(struct contender *c)
         grant_take_back(&c->grant);
     }
     if (c->state != CONTENDER_IDLE) {
-        give_up(c);
+        contender_give_up(c);
         to_idle(c);
     }
 }
@@ -701,7 +703,7 @@ void contender_release(struct contender *c, void (*done)(void *arg, int err), vo
 
     ASSERT(c->state == CONTENDER_HELD);
     grant_take_back(&c->grant);
-    a = let_go(c);
+    a = contender_let_go(c);
     contender_move(c, CONTENDER_IDLE);
     a->released = done;
     a->released_arg = arg;
@@ -716,6 +718,6 @@ void contender_release(struct contender *c, void (*done)(void *arg, int err), vo
 void contender_poke(struct contender *c)
 {
     if (c->state == CONTENDER_WAITING && !c->attempt->listing) {
-        ask_list(c->attempt);
+        contender_ask_list(c->attempt);
     }
 }

@@ -17,7 +17,7 @@ static const uint8_t may_follow[] = {
     [PAWL_GRANT_LOST] = 1 << PAWL_GRANT_NONE,
 };
 
-static void tell(void *grant);
+static void grant_tell(void *grant);
 
 static bool is_lit(const struct pawl_grant *g)
 {
@@ -32,7 +32,7 @@ static void post(struct pawl_grant *g)
     }
 }
 
-static void move(struct pawl_grant *g, enum pawl_grant_state next)
+static void grant_move(struct pawl_grant *g, enum pawl_grant_state next)
 {
     bool was_lit = is_lit(g);
 
@@ -52,7 +52,7 @@ static void move(struct pawl_grant *g, enum pawl_grant_state next)
     }
 }
 
-static void tell(void *grant)
+static void grant_tell(void *grant)
 {
     struct pawl_grant *g = grant;
     struct recipe *r = g->r;
@@ -77,7 +77,7 @@ static void overdue(void *grant)
     struct pawl_grant *g = grant;
 
     if (g->state == PAWL_GRANT_CERTAIN) {
-        move(g, PAWL_GRANT_IN_DOUBT);
+        grant_move(g, PAWL_GRANT_IN_DOUBT);
     }
 }
 
@@ -95,24 +95,24 @@ static void link_lost(struct pawl_grant *g)
         return;
     }
     if (g->doubt == PAWL_DOUBT_STOP) {
-        move(g, PAWL_GRANT_IN_DOUBT);
+        grant_move(g, PAWL_GRANT_IN_DOUBT);
     } else {
         timer_set(g->r->e, &g->deadline, doubt_at_ms(g));
     }
 }
 
-static void link_back(struct pawl_grant *g)
+static void grant_link_back(struct pawl_grant *g)
 {
     timer_clear(g->r->e, &g->deadline);
     if (g->session_id != g->r->e->core->session_id) {
         grant_lose(g);
     } else if (g->state == PAWL_GRANT_IN_DOUBT) {
-        move(g, PAWL_GRANT_CERTAIN);
+        grant_move(g, PAWL_GRANT_CERTAIN);
     }
 }
 
 /* A read-only server does not know whether our session lives. */
-static void state_changed(enum pawl_state state, void *grant)
+static void grant_state_changed(enum pawl_state state, void *grant)
 {
     struct pawl_grant *g = grant;
 
@@ -123,7 +123,7 @@ static void state_changed(enum pawl_state state, void *grant)
         break;
     case PAWL_STATE_CONNECTED:
     case PAWL_STATE_RECONNECTED:
-        link_back(g);
+        grant_link_back(g);
         break;
     case PAWL_STATE_LOST:
     case PAWL_STATE_CLOSED:
@@ -137,7 +137,7 @@ static void state_changed(enum pawl_state state, void *grant)
 static void observe(struct pawl_grant *g, bool on)
 {
     if (on && !g->observing) {
-        observer_add(g->r->e, &g->observer, state_changed, g);
+        observer_add(g->r->e, &g->observer, grant_state_changed, g);
     } else if (!on && g->observing) {
         observer_remove(&g->observer);
         timer_clear(g->r->e, &g->deadline);
@@ -151,7 +151,7 @@ void grant_init(struct pawl_grant *g, struct recipe *r, enum pawl_doubt doubt, p
                 void *arg)
 {
     *g = (struct pawl_grant){.r = r, .doubt = doubt, .fd = -1, .fn = fn, .arg = arg};
-    note_init(&g->note, tell, g);
+    note_init(&g->note, grant_tell, g);
     timer_init(&g->deadline, overdue, g);
 }
 
@@ -183,7 +183,7 @@ void grant_give(struct pawl_grant *g, char *path, int64_t czxid, int64_t session
     g->path = path;
     g->token = (uint64_t)czxid;
     g->session_id = session_id;
-    move(g, PAWL_GRANT_CERTAIN);
+    grant_move(g, PAWL_GRANT_CERTAIN);
     observe(g, true);
     if (state != PAWL_STATE_CONNECTED && state != PAWL_STATE_RECONNECTED) {
         timer_set(g->r->e, &g->deadline, doubt_at_ms(g));
@@ -196,7 +196,7 @@ void grant_lose(struct pawl_grant *g)
         return;
     }
     observe(g, false);
-    move(g, PAWL_GRANT_LOST);
+    grant_move(g, PAWL_GRANT_LOST);
     if (g->lost != NULL) {
         g->lost(g);
     }
@@ -206,7 +206,7 @@ void grant_take_back(struct pawl_grant *g)
 {
     observe(g, false);
     if (g->state != PAWL_GRANT_NONE) {
-        move(g, PAWL_GRANT_NONE);
+        grant_move(g, PAWL_GRANT_NONE);
     }
     free(g->path);
     g->path = NULL;
@@ -222,7 +222,7 @@ void grant_ask_stop(struct pawl_grant *g)
 
 /* ---- questions ---- */
 
-static int look(const struct pawl_grant *g)
+static int grant_look(const struct pawl_grant *g)
 {
     return g == NULL ? PAWL_ERR_BAD_ARGUMENTS : recipe_look(g->r);
 }
@@ -239,7 +239,7 @@ int64_t pawl_grant_certain_ms(const struct pawl_grant *g)
 {
     int64_t ms;
 
-    if (look(g) != 0) {
+    if (grant_look(g) != 0) {
         return 0;
     }
     ms = certain_ms(g);
@@ -251,7 +251,7 @@ enum pawl_grant_state pawl_grant_state(const struct pawl_grant *g)
 {
     enum pawl_grant_state state;
 
-    if (look(g) != 0) {
+    if (grant_look(g) != 0) {
         return PAWL_GRANT_NONE;
     }
     state = g->state;
@@ -263,7 +263,7 @@ bool pawl_grant_held(const struct pawl_grant *g)
 {
     bool held;
 
-    if (look(g) != 0) {
+    if (grant_look(g) != 0) {
         return false;
     }
     held = g->state == PAWL_GRANT_CERTAIN && certain_ms(g) > 0;
@@ -275,7 +275,7 @@ uint64_t pawl_grant_token(const struct pawl_grant *g)
 {
     uint64_t token;
 
-    if (look(g) != 0) {
+    if (grant_look(g) != 0) {
         return 0;
     }
     token = g->token;
@@ -288,7 +288,7 @@ void pawl_grant_path(const struct pawl_grant *g, char *out, size_t size)
     if (size > 0) {
         out[0] = '\0';
     }
-    if (look(g) != 0) {
+    if (grant_look(g) != 0) {
         return;
     }
     if (g->path != NULL) {
@@ -300,7 +300,7 @@ void pawl_grant_path(const struct pawl_grant *g, char *out, size_t size)
 /* The name is nobody else's for ever, since it has a random id in it: that it exists is enough. */
 int pawl_grant_guard(const struct pawl_grant *g, struct pawl_multi *m)
 {
-    int rc = look(g);
+    int rc = grant_look(g);
 
     if (rc != 0) {
         return rc;
@@ -316,7 +316,7 @@ int pawl_grant_guard(const struct pawl_grant *g, struct pawl_multi *m)
 
 int pawl_grant_fd(struct pawl_grant *g)
 {
-    int rc = look(g);
+    int rc = grant_look(g);
 
     if (rc != 0) {
         return rc;

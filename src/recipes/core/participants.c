@@ -143,7 +143,7 @@ static int roll_ask_all(struct roll *l, const struct pawl_strings *names)
     return rc;
 }
 
-static void listed(const struct pawl_reply *reply, void *roll)
+static void roll_listed(const struct pawl_reply *reply, void *roll)
 {
     struct roll *l = roll;
     int err = reply->err == PAWL_ERR_NO_NODE ? 0 : reply->err;
@@ -201,7 +201,7 @@ static void roll_destroy(struct recipe *r)
 static int start_roll(struct ask *a)
 {
     struct roll *l = container_of(a->r, struct roll, r);
-    int rc = pawl_children_async(l->r.client, l->base, NULL, listed, l);
+    int rc = pawl_children_async(l->r.client, l->base, NULL, roll_listed, l);
 
     if (rc == 0) {
         ask_ref(a);

@@ -59,7 +59,7 @@ static void let_lock_go(struct atomic_op *op)
     }
 }
 
-static void finish(struct atomic_op *op, int err, enum pawl_outcome outcome)
+static void atomic_finish(struct atomic_op *op, int err, enum pawl_outcome outcome)
 {
     if (op->ask.ended) {
         return;
@@ -78,9 +78,9 @@ static void finish(struct atomic_op *op, int err, enum pawl_outcome outcome)
 }
 
 /* Known not to have happened. */
-static void refuse(struct atomic_op *op, int err)
+static void atomic_refuse(struct atomic_op *op, int err)
 {
-    finish(op, err, PAWL_OUTCOME_REFUSED);
+    atomic_finish(op, err, PAWL_OUTCOME_REFUSED);
 }
 
 /* A write has the same limit and knows whether it was sent, but not what comes after it. */
@@ -93,7 +93,7 @@ static void give_up_op(struct ask *ask, int err)
         timer_set(ask->r->e, &ask->timer, machine_now_ms() + GRACE_MS);
         return;
     }
-    finish(op, err, op->writing ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT);
+    atomic_finish(op, err, op->writing ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT);
 }
 
 /* ---- the lock ---- */
@@ -106,7 +106,7 @@ static void begin_phase(struct atomic_op *op, bool promoted)
     op->phase_ms = machine_now_ms();
 }
 
-static void lock_settled(struct contender *c, int err)
+static void atomic_lock_settled(struct contender *c, int err)
 {
     struct atomic_op *op = container_of(c, struct atomic_op, contender);
 
@@ -115,7 +115,7 @@ static void lock_settled(struct contender *c, int err)
         return;
     }
     if (err != 0) {
-        refuse(op, err);
+        atomic_refuse(op, err);
         return;
     }
     try_once(op);
@@ -135,11 +135,11 @@ static void promote(struct atomic_op *op)
 
     begin_phase(op, true);
     contender_init(&op->contender, &a->r, &o);
-    op->contender.settled = lock_settled;
+    op->contender.settled = atomic_lock_settled;
     op->has_contender = true;
     rc = contender_start(&op->contender, false);
     if (rc != 0) {
-        refuse(op, rc);
+        atomic_refuse(op, rc);
         return;
     }
     timer_set(a->r.e, &op->pause, machine_now_ms() + a->o.lock_timeout_ms);
@@ -154,13 +154,13 @@ static void pause_over(void *arg)
 
     op->pausing = false;
     if (op->has_contender && op->contender.state != CONTENDER_HELD) {
-        refuse(op, 0);
+        atomic_refuse(op, 0);
     } else {
         try_once(op);
     }
 }
 
-static void try_again(struct atomic_op *op)
+static void atomic_try_again(struct atomic_op *op)
 {
     struct atomic *a = atomic_of(op);
     const struct pawl_retry *retry = op->promoted ? &a->o.lock_retry : &a->o.retry;
@@ -173,7 +173,7 @@ static void try_again(struct atomic_op *op)
     } else if (!op->promoted && a->lock_path != NULL) {
         promote(op);
     } else {
-        refuse(op, 0);
+        atomic_refuse(op, 0);
     }
 }
 
@@ -184,7 +184,8 @@ static bool is_faster(int err)
     return err == PAWL_ERR_NODE_EXISTS || err == PAWL_ERR_BAD_VERSION || err == PAWL_ERR_NO_NODE;
 }
 
-static void wrote(struct cas *c, int err, enum pawl_outcome outcome, const struct pawl_stat *stat)
+static void atomic_wrote(struct cas *c, int err, enum pawl_outcome outcome,
+                         const struct pawl_stat *stat)
 {
     struct atomic_op *op = container_of(c, struct atomic_op, cas);
 
@@ -193,11 +194,11 @@ static void wrote(struct cas *c, int err, enum pawl_outcome outcome, const struc
     if (op->ask.ended) {
         /* it was told that this is unknown */
     } else if (outcome != PAWL_OUTCOME_REFUSED || !is_faster(err)) {
-        finish(op, err, outcome);
+        atomic_finish(op, err, outcome);
     } else if (op->kind == ATOMIC_CHANGE) {
-        try_again(op);
+        atomic_try_again(op);
     } else {
-        refuse(op, 0);
+        atomic_refuse(op, 0);
     }
     ask_unref(&op->ask);
 }
@@ -216,11 +217,11 @@ static void write_it(struct atomic_op *op, bool create, const struct pawl_stat *
         .czxid = create ? 0 : stat->czxid,
         .version = create ? 0 : stat->version,
         .deadline_ms = op->ask.deadline_ms,
-        .ended = wrote,
+        .ended = atomic_wrote,
     };
     rc = cas_start(&op->cas);
     if (rc != 0) {
-        refuse(op, rc);
+        atomic_refuse(op, rc);
         return;
     }
     op->writing = true;
@@ -240,33 +241,33 @@ static int take_before(struct atomic_op *op, const struct pawl_reply *reply)
     return atomic_buf_set(&op->before, reply->data.data, reply->data.len) ? 0 : PAWL_ERR_NO_MEMORY;
 }
 
-static void judge(struct atomic_op *op, const struct pawl_reply *reply)
+static void atomic_judge(struct atomic_op *op, const struct pawl_reply *reply)
 {
     int rc = take_before(op, reply);
 
     rc = rc != 0 ? rc : op->compute(op);
     if (rc == PAWL_ERR_BAD_VERSION) {
-        refuse(op, 0);
+        atomic_refuse(op, 0);
     } else if (rc != 0) {
-        refuse(op, rc);
+        atomic_refuse(op, rc);
     } else if (op->kind == ATOMIC_GET) {
-        finish(op, 0, PAWL_OUTCOME_DONE);
+        atomic_finish(op, 0, PAWL_OUTCOME_DONE);
     } else if (op->kind == ATOMIC_COMPARE && !op->exists) {
-        refuse(op, 0);
+        atomic_refuse(op, 0);
     } else {
         write_it(op, !op->exists, &reply->stat);
     }
 }
 
-static void was_read(const struct pawl_reply *reply, void *arg)
+static void atomic_was_read(const struct pawl_reply *reply, void *arg)
 {
     struct atomic_op *op = arg;
 
     if (!op->ask.ended) {
         if (reply->err == 0 || reply->err == PAWL_ERR_NO_NODE) {
-            judge(op, reply);
+            atomic_judge(op, reply);
         } else {
-            finish(op, reply->err, PAWL_OUTCOME_NOT_SENT);
+            atomic_finish(op, reply->err, PAWL_OUTCOME_NOT_SENT);
         }
     }
     ask_unref(&op->ask);
@@ -275,7 +276,7 @@ static void was_read(const struct pawl_reply *reply, void *arg)
 static void try_once(struct atomic_op *op)
 {
     struct atomic *a = atomic_of(op);
-    int rc = pawl_get_async(a->r.client, a->path, NULL, was_read, op);
+    int rc = pawl_get_async(a->r.client, a->path, NULL, atomic_was_read, op);
 
     if (op->promoted) {
         op->stats.promoted_tries++;
@@ -283,7 +284,7 @@ static void try_once(struct atomic_op *op)
         op->stats.optimistic_tries++;
     }
     if (rc != 0) {
-        finish(op, rc, PAWL_OUTCOME_NOT_SENT);
+        atomic_finish(op, rc, PAWL_OUTCOME_NOT_SENT);
     } else {
         ask_ref(&op->ask);
     }
@@ -336,17 +337,17 @@ static void forced(const struct pawl_reply *reply, void *arg)
     } else if (created && (reply->err == PAWL_ERR_NODE_EXISTS || unsure)) {
         rc = force(op, false);
     } else {
-        finish(op, reply->outcome == PAWL_OUTCOME_DONE ? 0 : reply->err, reply->outcome);
+        atomic_finish(op, reply->outcome == PAWL_OUTCOME_DONE ? 0 : reply->err, reply->outcome);
     }
     if (rc != 0) {
-        finish(op, rc, reply->outcome);
+        atomic_finish(op, rc, reply->outcome);
     }
     ask_unref(&op->ask);
 }
 
 /* ---- life ---- */
 
-static int start(struct ask *ask)
+static int atomic_start(struct ask *ask)
 {
     struct atomic_op *op = container_of(ask, struct atomic_op, ask);
     int rc = 0;
@@ -358,11 +359,11 @@ static int start(struct ask *ask)
         rc = op->compute(op);
     }
     if (rc != 0) {
-        refuse(op, rc);
+        atomic_refuse(op, rc);
     } else if (op->kind == ATOMIC_FORCE) {
         rc = force(op, false);
         if (rc != 0) {
-            refuse(op, rc);
+            atomic_refuse(op, rc);
         }
     } else if (op->kind == ATOMIC_INITIALIZE) {
         write_it(op, true, NULL);
@@ -372,7 +373,7 @@ static int start(struct ask *ask)
     return 0;
 }
 
-static void drop(struct ask *ask)
+static void atomic_drop(struct ask *ask)
 {
     struct atomic_op *op = container_of(ask, struct atomic_op, ask);
 
@@ -387,7 +388,7 @@ static void drop(struct ask *ask)
 
 struct atomic_op *atomic_op_new(enum atomic_kind kind, int (*compute)(struct atomic_op *op))
 {
-    struct atomic_op *op = ask_new(sizeof(*op), start);
+    struct atomic_op *op = ask_new(sizeof(*op), atomic_start);
 
     if (op != NULL) {
         op->kind = kind;
@@ -395,7 +396,7 @@ struct atomic_op *atomic_op_new(enum atomic_kind kind, int (*compute)(struct ato
         op->outcome = PAWL_OUTCOME_NOT_SENT;
         op->ask.give_up = give_up_op;
         op->ask.is_change = true;
-        op->ask.drop = drop;
+        op->ask.drop = atomic_drop;
         timer_init(&op->pause, pause_over, op);
     }
     return op;
@@ -409,7 +410,7 @@ static void fini(struct atomic *a)
 }
 
 /* Both kinds begin with it. */
-static void destroy(struct recipe *r)
+static void atomic_destroy(struct recipe *r)
 {
     struct atomic *a = container_of(r, struct atomic, r);
 
@@ -430,7 +431,7 @@ static int setup(struct atomic *a, struct pawl_client *c, const char *path,
         (a->o.bits != 0 && a->o.bits != 32 && a->o.bits != 64)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    rc = recipe_init(&a->r, c, destroy);
+    rc = recipe_init(&a->r, c, atomic_destroy);
     if (rc != 0) {
         return rc;
     }
@@ -462,7 +463,7 @@ int atomic_new(struct pawl_client *c, const char *path, const struct pawl_atomic
     return 0;
 }
 
-static void shut(struct recipe *r)
+static void atomic_shut(struct recipe *r)
 {
     struct atomic *a = container_of(r, struct atomic, r);
 
@@ -470,11 +471,12 @@ static void shut(struct recipe *r)
         struct ask *ask = container_of(a->ops.next, struct ask, link);
         struct atomic_op *op = container_of(ask, struct atomic_op, ask);
 
-        finish(op, PAWL_ERR_CANCELLED, op->writing ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT);
+        atomic_finish(op, PAWL_ERR_CANCELLED,
+                      op->writing ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT);
     }
 }
 
 void atomic_free(struct atomic *a)
 {
-    recipe_free(a == NULL ? NULL : &a->r, shut);
+    recipe_free(a == NULL ? NULL : &a->r, atomic_shut);
 }

@@ -4,7 +4,7 @@
 
 enum { MARK_BYTES = 16, MOST_BYTES = 8 };
 
-static struct atomic *atomic_of(const struct atomic_op *op)
+static struct atomic *number_atomic_of(const struct atomic_op *op)
 {
     return container_of(op->ask.r, struct atomic, r);
 }
@@ -25,9 +25,9 @@ int64_t atomic_number(const struct atomic *a, const struct atomic_buf *b)
     return a->o.bits == 32 ? (int64_t)(int32_t)(uint32_t)n : (int64_t)n;
 }
 
-static int encode(struct atomic_op *op, int64_t number)
+static int number_encode(struct atomic_op *op, int64_t number)
 {
-    struct atomic *a = atomic_of(op);
+    struct atomic *a = number_atomic_of(op);
     uint8_t bytes[MOST_BYTES + MARK_BYTES];
     size_t len = width(a);
     uint64_t n = (uint64_t)number;
@@ -42,26 +42,27 @@ static int encode(struct atomic_op *op, int64_t number)
     return atomic_buf_set(&op->after, bytes, len) ? 0 : PAWL_ERR_NO_MEMORY;
 }
 
-static int compute(struct atomic_op *op)
+static int number_compute(struct atomic_op *op)
 {
-    struct atomic *a = atomic_of(op);
+    struct atomic *a = number_atomic_of(op);
     int64_t before = atomic_number(a, &op->before);
 
     if (op->before.len > 0 && op->before.len < width(a)) {
         return PAWL_ERR_DATA_INCONSISTENCY;
     }
     if (op->kind == ATOMIC_GET) {
-        return encode(op, before);
+        return number_encode(op, before);
     }
     if (op->kind == ATOMIC_COMPARE && before != op->expected) {
         return PAWL_ERR_BAD_VERSION;
     }
-    return encode(op, op->adds ? (int64_t)((uint64_t)before + (uint64_t)op->number) : op->number);
+    return number_encode(op, op->adds ? (int64_t)((uint64_t)before + (uint64_t)op->number)
+                                      : op->number);
 }
 
 struct atomic_op *atomic_number_op(enum atomic_kind kind, int64_t number)
 {
-    struct atomic_op *op = atomic_op_new(kind, compute);
+    struct atomic_op *op = atomic_op_new(kind, number_compute);
 
     if (op != NULL) {
         op->number = number;
@@ -91,10 +92,10 @@ static struct atomic_op *comparing_op(int64_t expected, int64_t value)
 
 /* ---- running them ---- */
 
-static void take(struct ask *ask, void *out)
+static void number_take(struct ask *ask, void *out)
 {
     struct atomic_op *op = container_of(ask, struct atomic_op, ask);
-    struct atomic *a = atomic_of(op);
+    struct atomic *a = number_atomic_of(op);
 
     *(struct pawl_atomic_result *)out =
         (struct pawl_atomic_result){.succeeded = op->succeeded,
@@ -104,30 +105,33 @@ static void take(struct ask *ask, void *out)
                                     .stats = op->stats};
 }
 
-static void tell(struct ask *ask)
+static void number_tell(struct ask *ask)
 {
     struct atomic_op *op = container_of(ask, struct atomic_op, ask);
     struct pawl_atomic_result result;
 
-    take(ask, &result);
-    op->done.number(container_of(atomic_of(op), struct pawl_atomic, a), ask->err, &result, op->arg);
+    number_take(ask, &result);
+    op->done.number(container_of(number_atomic_of(op), struct pawl_atomic, a), ask->err, &result,
+                    op->arg);
 }
 
-static int run_now(struct pawl_atomic *a, struct atomic_op *op, struct pawl_atomic_result *out)
+static int number_run_now(struct pawl_atomic *a, struct atomic_op *op,
+                          struct pawl_atomic_result *out)
 {
     if (out != NULL) {
         *out = (struct pawl_atomic_result){.outcome = PAWL_OUTCOME_NOT_SENT};
     }
     return ask_block(a == NULL ? NULL : &a->a.r, op == NULL ? NULL : &op->ask,
-                     a == NULL ? 0 : a->a.r.timeout_ms, take, out);
+                     a == NULL ? 0 : a->a.r.timeout_ms, number_take, out);
 }
 
-static int run_later(struct pawl_atomic *a, struct atomic_op *op, pawl_atomic_fn done, void *arg)
+static int number_run_later(struct pawl_atomic *a, struct atomic_op *op, pawl_atomic_fn done,
+                            void *arg)
 {
     if (op != NULL) {
         op->done.number = done;
         op->arg = arg;
-        op->ask.tell = done == NULL ? NULL : tell;
+        op->ask.tell = done == NULL ? NULL : number_tell;
     }
     return ask_post(a == NULL ? NULL : &a->a.r, op == NULL ? NULL : &op->ask,
                     a == NULL ? 0 : a->a.r.timeout_ms);
@@ -135,22 +139,22 @@ static int run_later(struct pawl_atomic *a, struct atomic_op *op, pawl_atomic_fn
 
 int pawl_atomic_get(struct pawl_atomic *a, struct pawl_atomic_result *out)
 {
-    return run_now(a, atomic_number_op(ATOMIC_GET, 0), out);
+    return number_run_now(a, atomic_number_op(ATOMIC_GET, 0), out);
 }
 
 int pawl_atomic_get_async(struct pawl_atomic *a, pawl_atomic_fn done, void *arg)
 {
-    return run_later(a, atomic_number_op(ATOMIC_GET, 0), done, arg);
+    return number_run_later(a, atomic_number_op(ATOMIC_GET, 0), done, arg);
 }
 
 int pawl_atomic_add(struct pawl_atomic *a, int64_t delta, struct pawl_atomic_result *out)
 {
-    return run_now(a, adding_op(delta), out);
+    return number_run_now(a, adding_op(delta), out);
 }
 
 int pawl_atomic_add_async(struct pawl_atomic *a, int64_t delta, pawl_atomic_fn done, void *arg)
 {
-    return run_later(a, adding_op(delta), done, arg);
+    return number_run_later(a, adding_op(delta), done, arg);
 }
 
 static int64_t negated(int64_t delta)
@@ -160,12 +164,12 @@ static int64_t negated(int64_t delta)
 
 int pawl_atomic_subtract(struct pawl_atomic *a, int64_t delta, struct pawl_atomic_result *out)
 {
-    return run_now(a, adding_op(negated(delta)), out);
+    return number_run_now(a, adding_op(negated(delta)), out);
 }
 
 int pawl_atomic_subtract_async(struct pawl_atomic *a, int64_t delta, pawl_atomic_fn done, void *arg)
 {
-    return run_later(a, adding_op(negated(delta)), done, arg);
+    return number_run_later(a, adding_op(negated(delta)), done, arg);
 }
 
 int pawl_atomic_increment(struct pawl_atomic *a, struct pawl_atomic_result *out)
@@ -180,46 +184,46 @@ int pawl_atomic_decrement(struct pawl_atomic *a, struct pawl_atomic_result *out)
 
 int pawl_atomic_try_set(struct pawl_atomic *a, int64_t value, struct pawl_atomic_result *out)
 {
-    return run_now(a, atomic_number_op(ATOMIC_CHANGE, value), out);
+    return number_run_now(a, atomic_number_op(ATOMIC_CHANGE, value), out);
 }
 
 int pawl_atomic_try_set_async(struct pawl_atomic *a, int64_t value, pawl_atomic_fn done, void *arg)
 {
-    return run_later(a, atomic_number_op(ATOMIC_CHANGE, value), done, arg);
+    return number_run_later(a, atomic_number_op(ATOMIC_CHANGE, value), done, arg);
 }
 
 int pawl_atomic_force_set(struct pawl_atomic *a, int64_t value, struct pawl_atomic_result *out)
 {
-    return run_now(a, atomic_number_op(ATOMIC_FORCE, value), out);
+    return number_run_now(a, atomic_number_op(ATOMIC_FORCE, value), out);
 }
 
 int pawl_atomic_force_set_async(struct pawl_atomic *a, int64_t value, pawl_atomic_fn done,
                                 void *arg)
 {
-    return run_later(a, atomic_number_op(ATOMIC_FORCE, value), done, arg);
+    return number_run_later(a, atomic_number_op(ATOMIC_FORCE, value), done, arg);
 }
 
 int pawl_atomic_compare_and_set(struct pawl_atomic *a, int64_t expected, int64_t value,
                                 struct pawl_atomic_result *out)
 {
-    return run_now(a, comparing_op(expected, value), out);
+    return number_run_now(a, comparing_op(expected, value), out);
 }
 
 int pawl_atomic_compare_and_set_async(struct pawl_atomic *a, int64_t expected, int64_t value,
                                       pawl_atomic_fn done, void *arg)
 {
-    return run_later(a, comparing_op(expected, value), done, arg);
+    return number_run_later(a, comparing_op(expected, value), done, arg);
 }
 
 int pawl_atomic_initialize(struct pawl_atomic *a, int64_t value, struct pawl_atomic_result *out)
 {
-    return run_now(a, atomic_number_op(ATOMIC_INITIALIZE, value), out);
+    return number_run_now(a, atomic_number_op(ATOMIC_INITIALIZE, value), out);
 }
 
 int pawl_atomic_initialize_async(struct pawl_atomic *a, int64_t value, pawl_atomic_fn done,
                                  void *arg)
 {
-    return run_later(a, atomic_number_op(ATOMIC_INITIALIZE, value), done, arg);
+    return number_run_later(a, atomic_number_op(ATOMIC_INITIALIZE, value), done, arg);
 }
 
 /* ---- life ---- */

@@ -5,21 +5,21 @@
 
 #include "recipes/counter/atomic.h"
 
-static struct atomic *atomic_of(const struct atomic_op *op)
+static struct atomic *value_atomic_of(const struct atomic_op *op)
 {
     return container_of(op->ask.r, struct atomic, r);
 }
 
-static bool is_same(const struct atomic_buf *a, const struct atomic_buf *b)
+static bool atomic_value_is_same(const struct atomic_buf *a, const struct atomic_buf *b)
 {
     return a->len == b->len && (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
 }
 
-static int compute(struct atomic_op *op)
+static int atomic_value_compute(struct atomic_op *op)
 {
     const struct atomic_buf *next = op->kind == ATOMIC_GET ? &op->before : &op->value;
 
-    if (op->kind == ATOMIC_COMPARE && !is_same(&op->before, &op->wanted)) {
+    if (op->kind == ATOMIC_COMPARE && !atomic_value_is_same(&op->before, &op->wanted)) {
         return PAWL_ERR_BAD_VERSION;
     }
     if (op->kind == ATOMIC_GET && next->data == NULL) {
@@ -31,7 +31,7 @@ static int compute(struct atomic_op *op)
 static struct atomic_op *new_op(enum atomic_kind kind, struct pawl_bytes value,
                                 struct pawl_bytes expected)
 {
-    struct atomic_op *op = atomic_op_new(kind, compute);
+    struct atomic_op *op = atomic_op_new(kind, atomic_value_compute);
 
     if (op != NULL && (!atomic_buf_set(&op->value, value.data, value.len) ||
                        !atomic_buf_set(&op->wanted, expected.data, expected.len))) {
@@ -59,7 +59,7 @@ static struct pawl_atomic_value_result result_of(const struct atomic_op *op)
                                              .stats = op->stats};
 }
 
-static void put(struct pawl_bytes *b, uint8_t **at)
+static void atomic_value_put(struct pawl_bytes *b, uint8_t **at)
 {
     if (b->data != NULL) {
         memcpy(*at, b->data, b->len);
@@ -68,7 +68,7 @@ static void put(struct pawl_bytes *b, uint8_t **at)
     }
 }
 
-static void take(struct ask *ask, void *out)
+static void atomic_value_take(struct ask *ask, void *out)
 {
     struct atomic_op *op = container_of(ask, struct atomic_op, ask);
     struct pawl_atomic_value_result result = result_of(op), *copy;
@@ -78,38 +78,38 @@ static void take(struct ask *ask, void *out)
     *(struct pawl_atomic_value_result **)out = copy;
     if (copy != NULL) {
         at = (uint8_t *)(copy + 1);
-        put(&result.before, &at);
-        put(&result.after, &at);
+        atomic_value_put(&result.before, &at);
+        atomic_value_put(&result.after, &at);
         *copy = result;
     }
 }
 
-static void tell(struct ask *ask)
+static void atomic_value_tell(struct ask *ask)
 {
     struct atomic_op *op = container_of(ask, struct atomic_op, ask);
     struct pawl_atomic_value_result result = result_of(op);
 
-    op->done.value(container_of(atomic_of(op), struct pawl_atomic_value, a), ask->err, &result,
-                   op->arg);
+    op->done.value(container_of(value_atomic_of(op), struct pawl_atomic_value, a), ask->err,
+                   &result, op->arg);
 }
 
-static int run_now(struct pawl_atomic_value *a, struct atomic_op *op,
-                   struct pawl_atomic_value_result **out)
+static int atomic_value_run_now(struct pawl_atomic_value *a, struct atomic_op *op,
+                                struct pawl_atomic_value_result **out)
 {
     if (out != NULL) {
         *out = NULL;
     }
     return ask_block(a == NULL ? NULL : &a->a.r, op == NULL ? NULL : &op->ask,
-                     a == NULL ? 0 : a->a.r.timeout_ms, take, out);
+                     a == NULL ? 0 : a->a.r.timeout_ms, atomic_value_take, out);
 }
 
-static int run_later(struct pawl_atomic_value *a, struct atomic_op *op, pawl_atomic_value_fn done,
-                     void *arg)
+static int atomic_value_run_later(struct pawl_atomic_value *a, struct atomic_op *op,
+                                  pawl_atomic_value_fn done, void *arg)
 {
     if (op != NULL) {
         op->done.value = done;
         op->arg = arg;
-        op->ask.tell = done == NULL ? NULL : tell;
+        op->ask.tell = done == NULL ? NULL : atomic_value_tell;
     }
     return ask_post(a == NULL ? NULL : &a->a.r, op == NULL ? NULL : &op->ask,
                     a == NULL ? 0 : a->a.r.timeout_ms);
@@ -117,62 +117,62 @@ static int run_later(struct pawl_atomic_value *a, struct atomic_op *op, pawl_ato
 
 int pawl_atomic_value_get(struct pawl_atomic_value *a, struct pawl_atomic_value_result **out)
 {
-    return run_now(a, new_op(ATOMIC_GET, nothing, nothing), out);
+    return atomic_value_run_now(a, new_op(ATOMIC_GET, nothing, nothing), out);
 }
 
 int pawl_atomic_value_get_async(struct pawl_atomic_value *a, pawl_atomic_value_fn done, void *arg)
 {
-    return run_later(a, new_op(ATOMIC_GET, nothing, nothing), done, arg);
+    return atomic_value_run_later(a, new_op(ATOMIC_GET, nothing, nothing), done, arg);
 }
 
 int pawl_atomic_value_try_set(struct pawl_atomic_value *a, struct pawl_bytes value,
                               struct pawl_atomic_value_result **out)
 {
-    return run_now(a, new_op(ATOMIC_CHANGE, value, nothing), out);
+    return atomic_value_run_now(a, new_op(ATOMIC_CHANGE, value, nothing), out);
 }
 
 int pawl_atomic_value_try_set_async(struct pawl_atomic_value *a, struct pawl_bytes value,
                                     pawl_atomic_value_fn done, void *arg)
 {
-    return run_later(a, new_op(ATOMIC_CHANGE, value, nothing), done, arg);
+    return atomic_value_run_later(a, new_op(ATOMIC_CHANGE, value, nothing), done, arg);
 }
 
 int pawl_atomic_value_force_set(struct pawl_atomic_value *a, struct pawl_bytes value,
                                 struct pawl_atomic_value_result **out)
 {
-    return run_now(a, new_op(ATOMIC_FORCE, value, nothing), out);
+    return atomic_value_run_now(a, new_op(ATOMIC_FORCE, value, nothing), out);
 }
 
 int pawl_atomic_value_force_set_async(struct pawl_atomic_value *a, struct pawl_bytes value,
                                       pawl_atomic_value_fn done, void *arg)
 {
-    return run_later(a, new_op(ATOMIC_FORCE, value, nothing), done, arg);
+    return atomic_value_run_later(a, new_op(ATOMIC_FORCE, value, nothing), done, arg);
 }
 
 int pawl_atomic_value_compare_and_set(struct pawl_atomic_value *a, struct pawl_bytes expected,
                                       struct pawl_bytes value,
                                       struct pawl_atomic_value_result **out)
 {
-    return run_now(a, new_op(ATOMIC_COMPARE, value, expected), out);
+    return atomic_value_run_now(a, new_op(ATOMIC_COMPARE, value, expected), out);
 }
 
 int pawl_atomic_value_compare_and_set_async(struct pawl_atomic_value *a, struct pawl_bytes expected,
                                             struct pawl_bytes value, pawl_atomic_value_fn done,
                                             void *arg)
 {
-    return run_later(a, new_op(ATOMIC_COMPARE, value, expected), done, arg);
+    return atomic_value_run_later(a, new_op(ATOMIC_COMPARE, value, expected), done, arg);
 }
 
 int pawl_atomic_value_initialize(struct pawl_atomic_value *a, struct pawl_bytes value,
                                  struct pawl_atomic_value_result **out)
 {
-    return run_now(a, new_op(ATOMIC_INITIALIZE, value, nothing), out);
+    return atomic_value_run_now(a, new_op(ATOMIC_INITIALIZE, value, nothing), out);
 }
 
 int pawl_atomic_value_initialize_async(struct pawl_atomic_value *a, struct pawl_bytes value,
                                        pawl_atomic_value_fn done, void *arg)
 {
-    return run_later(a, new_op(ATOMIC_INITIALIZE, value, nothing), done, arg);
+    return atomic_value_run_later(a, new_op(ATOMIC_INITIALIZE, value, nothing), done, arg);
 }
 
 void pawl_atomic_value_result_free(struct pawl_atomic_value_result *result)

@@ -92,7 +92,7 @@ static void reserve(struct pawl_cached_atomic *x)
     }
 }
 
-static int start(struct ask *a)
+static int cached_start(struct ask *a)
 {
     struct pawl_cached_atomic *x = cached_of(a);
 
@@ -103,14 +103,14 @@ static int start(struct ask *a)
 
 /* ---- from outside ---- */
 
-static void take(struct ask *a, void *out)
+static void cached_take(struct ask *a, void *out)
 {
     if (a->err == 0) {
         *(int64_t *)out = container_of(a, struct next_ask, ask)->number;
     }
 }
 
-static void tell(struct ask *ask)
+static void cached_tell(struct ask *ask)
 {
     struct next_ask *a = container_of(ask, struct next_ask, ask);
 
@@ -122,7 +122,8 @@ int pawl_cached_atomic_next(struct pawl_cached_atomic *x, int64_t *out)
     if (x == NULL || out == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    return ask_block(&x->r, ask_new(sizeof(struct next_ask), start), x->r.timeout_ms, take, out);
+    return ask_block(&x->r, ask_new(sizeof(struct next_ask), cached_start), x->r.timeout_ms,
+                     cached_take, out);
 }
 
 int pawl_cached_atomic_next_async(struct pawl_cached_atomic *x, pawl_cached_atomic_fn done,
@@ -133,9 +134,9 @@ int pawl_cached_atomic_next_async(struct pawl_cached_atomic *x, pawl_cached_atom
     if (x == NULL || done == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    a = ask_new(sizeof(*a), start);
+    a = ask_new(sizeof(*a), cached_start);
     if (a != NULL) {
-        a->ask.tell = tell;
+        a->ask.tell = cached_tell;
         a->done = done;
         a->arg = arg;
     }
@@ -144,7 +145,7 @@ int pawl_cached_atomic_next_async(struct pawl_cached_atomic *x, pawl_cached_atom
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
+static void cached_destroy(struct recipe *r)
 {
     recipe_fini(r);
     free(container_of(r, struct pawl_cached_atomic, r));
@@ -159,7 +160,7 @@ int pawl_cached_atomic_new(struct pawl_atomic *a, int block, struct pawl_cached_
     if (a == NULL || block < 1 || out == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    rc = recipe_new(sizeof(*x), a->a.r.client, destroy, &r);
+    rc = recipe_new(sizeof(*x), a->a.r.client, cached_destroy, &r);
     if (rc != 0) {
         return rc;
     }
@@ -172,7 +173,7 @@ int pawl_cached_atomic_new(struct pawl_atomic *a, int block, struct pawl_cached_
     return 0;
 }
 
-static void shut(struct recipe *r)
+static void cached_shut(struct recipe *r)
 {
     struct pawl_cached_atomic *x = container_of(r, struct pawl_cached_atomic, r);
 
@@ -181,5 +182,5 @@ static void shut(struct recipe *r)
 
 void pawl_cached_atomic_free(struct pawl_cached_atomic *x)
 {
-    recipe_free(x == NULL ? NULL : &x->r, shut);
+    recipe_free(x == NULL ? NULL : &x->r, cached_shut);
 }

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_same(struct pawl_bytes a, struct pawl_bytes b)
+static bool cas_is_same(struct pawl_bytes a, struct pawl_bytes b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
-static void end(struct cas *c, int err, enum pawl_outcome outcome, const struct pawl_stat *stat)
+static void cas_end(struct cas *c, int err, enum pawl_outcome outcome, const struct pawl_stat *stat)
 {
     struct recipe *r = c->r;
 
@@ -19,7 +19,7 @@ static void end(struct cas *c, int err, enum pawl_outcome outcome, const struct 
     recipe_unref(r);
 }
 
-static void wrote(const struct pawl_reply *reply, void *cas);
+static void cas_wrote(const struct pawl_reply *reply, void *cas);
 
 static int write_node(struct cas *c)
 {
@@ -28,16 +28,16 @@ static int write_node(struct cas *c)
                                  PAWL_CREATE(.path = c->path, .data = c->data,
                                              .flags = PAWL_CONTAINER_PARENTS,
                                              .timeout_ms = recipe_left_ms(c->deadline_ms)),
-                                 wrote, c);
+                                 cas_wrote, c);
     }
     return pawl_set_async(c->r->client,
                           PAWL_SET(.path = c->path, .data = c->data, .if_version = 1,
                                    .version = c->version,
                                    .timeout_ms = recipe_left_ms(c->deadline_ms)),
-                          wrote, c);
+                          cas_wrote, c);
 }
 
-static bool is_over(const struct cas *c)
+static bool cas_is_over(const struct cas *c)
 {
     return c->r->freed || (c->deadline_ms != 0 && machine_now_ms() >= c->deadline_ms);
 }
@@ -45,16 +45,16 @@ static bool is_over(const struct cas *c)
 /* It cannot have happened. */
 static void write_again(struct cas *c)
 {
-    int rc = is_over(c) ? PAWL_ERR_OPERATION_TIMEOUT : write_node(c);
+    int rc = cas_is_over(c) ? PAWL_ERR_OPERATION_TIMEOUT : write_node(c);
 
     if (rc != 0) {
-        end(c, rc, PAWL_OUTCOME_UNKNOWN, NULL);
+        cas_end(c, rc, PAWL_OUTCOME_UNKNOWN, NULL);
     }
 }
 
 static void end_unknown(struct cas *c)
 {
-    end(c, PAWL_ERR_CONNECTION_LOSS, PAWL_OUTCOME_UNKNOWN, NULL);
+    cas_end(c, PAWL_ERR_CONNECTION_LOSS, PAWL_OUTCOME_UNKNOWN, NULL);
 }
 
 /* ---- a create ---- */
@@ -90,7 +90,7 @@ static void look_above(struct cas *c)
     slash[slash == c->ancestor] = '\0';
     rc = pawl_exists_async(c->r->client, c->ancestor, NULL, above_seen, c);
     if (rc != 0) {
-        end(c, rc, PAWL_OUTCOME_UNKNOWN, NULL);
+        cas_end(c, rc, PAWL_OUTCOME_UNKNOWN, NULL);
     }
 }
 
@@ -100,13 +100,13 @@ static void created_or_not(struct cas *c, const struct pawl_reply *reply)
         free(c->ancestor);
         c->ancestor = recipe_copy(c->path);
         if (c->ancestor == NULL) {
-            end(c, PAWL_ERR_NO_MEMORY, PAWL_OUTCOME_UNKNOWN, NULL);
+            cas_end(c, PAWL_ERR_NO_MEMORY, PAWL_OUTCOME_UNKNOWN, NULL);
         } else {
             look_above(c);
         }
     } else if (reply->err == 0 && reply->stat.version == 0 && c->unique &&
-               is_same(reply->data, c->data)) {
-        end(c, 0, PAWL_OUTCOME_DONE, &reply->stat);
+               cas_is_same(reply->data, c->data)) {
+        cas_end(c, 0, PAWL_OUTCOME_DONE, &reply->stat);
     } else {
         end_unknown(c);
     }
@@ -129,10 +129,10 @@ static void set_or_not(struct cas *c, const struct pawl_reply *reply)
 
     if (n == 0) {
         write_again(c);
-    } else if (n == 1 && !is_same(reply->data, c->data)) {
-        end(c, PAWL_ERR_BAD_VERSION, PAWL_OUTCOME_REFUSED, NULL);
+    } else if (n == 1 && !cas_is_same(reply->data, c->data)) {
+        cas_end(c, PAWL_ERR_BAD_VERSION, PAWL_OUTCOME_REFUSED, NULL);
     } else if (n == 1 && c->unique) {
-        end(c, 0, PAWL_OUTCOME_DONE, &reply->stat);
+        cas_end(c, 0, PAWL_OUTCOME_DONE, &reply->stat);
     } else {
         end_unknown(c);
     }
@@ -159,7 +159,7 @@ static void synced(const struct pawl_reply *reply, void *cas)
         reply->err != 0 ? reply->err : pawl_get_async(c->r->client, c->path, NULL, read_back, c);
 
     if (rc != 0) {
-        end(c, rc, PAWL_OUTCOME_UNKNOWN, NULL);
+        cas_end(c, rc, PAWL_OUTCOME_UNKNOWN, NULL);
     }
 }
 
@@ -178,7 +178,7 @@ static bool must_look(struct cas *c, const struct pawl_reply *reply)
     return gone;
 }
 
-static void wrote(const struct pawl_reply *reply, void *cas)
+static void cas_wrote(const struct pawl_reply *reply, void *cas)
 {
     struct cas *c = cas;
 
@@ -186,11 +186,11 @@ static void wrote(const struct pawl_reply *reply, void *cas)
         return;
     }
     if (reply->outcome == PAWL_OUTCOME_DONE) { /* the answer may have been too much for memory */
-        end(c, 0, PAWL_OUTCOME_DONE, reply->err == 0 ? &reply->stat : NULL);
+        cas_end(c, 0, PAWL_OUTCOME_DONE, reply->err == 0 ? &reply->stat : NULL);
         return;
     }
-    end(c, reply->err, reply->err != 0 && c->unsure ? PAWL_OUTCOME_UNKNOWN : reply->outcome,
-        &reply->stat);
+    cas_end(c, reply->err, reply->err != 0 && c->unsure ? PAWL_OUTCOME_UNKNOWN : reply->outcome,
+            &reply->stat);
 }
 
 int cas_start(struct cas *c)

@@ -29,7 +29,7 @@ struct count_bytes {
     uint8_t b[COUNT_BYTES];
 };
 
-static struct count_bytes encode(int32_t count)
+static struct count_bytes shared_count_encode(int32_t count)
 {
     uint32_t n = (uint32_t)count;
 
@@ -54,7 +54,8 @@ static bool decode(const struct pawl_versioned *value, struct pawl_versioned_cou
 }
 
 /* Who is told may remove himself, or free the count: nothing is looked at after that. */
-static void changed(struct pawl_shared_value *v, const struct pawl_versioned *value, void *arg)
+static void shared_count_changed(struct pawl_shared_value *v, const struct pawl_versioned *value,
+                                 void *arg)
 {
     const struct count_listener *l = arg;
     struct pawl_versioned_count count;
@@ -93,7 +94,7 @@ int pawl_shared_count_add_listener(struct pawl_shared_count *s, pawl_shared_coun
     *l = (struct count_listener){.count = s, .fn = fn, .arg = arg};
     list_init(&l->link);
     keep_listener(s, l, true);
-    rc = pawl_shared_value_add_listener(s->value, changed, l);
+    rc = pawl_shared_value_add_listener(s->value, shared_count_changed, l);
     if (rc != 0) {
         keep_listener(s, l, false);
         free(l);
@@ -128,12 +129,12 @@ void pawl_shared_count_remove_listener(struct pawl_shared_count *s, pawl_shared_
     l = take_listener(s, fn, arg);
     recipe_looked(&s->value->r);
     if (l != NULL) {
-        pawl_shared_value_remove_listener(s->value, changed, l);
+        pawl_shared_value_remove_listener(s->value, shared_count_changed, l);
         free(l);
     }
 }
 
-static void told(struct pawl_shared_value *v, int err, void *arg)
+static void shared_count_told(struct pawl_shared_value *v, int err, void *arg)
 {
     struct count_done d = *(struct count_done *)arg;
 
@@ -167,7 +168,7 @@ static int started(int rc, struct count_done *d)
 int pawl_shared_count_new(struct pawl_client *c, const char *path, int32_t seed,
                           pawl_shared_count_fn listener, void *arg, struct pawl_shared_count **out)
 {
-    struct count_bytes bytes = encode(seed);
+    struct count_bytes bytes = shared_count_encode(seed);
     struct pawl_shared_count *s;
     int rc;
 
@@ -219,7 +220,7 @@ int pawl_shared_count_start_async(struct pawl_shared_count *s, pawl_shared_count
     if (d == NULL) {
         return s == NULL ? PAWL_ERR_BAD_ARGUMENTS : PAWL_ERR_NO_MEMORY;
     }
-    return started(pawl_shared_value_start_async(s->value, told, d), d);
+    return started(pawl_shared_value_start_async(s->value, shared_count_told, d), d);
 }
 
 int pawl_shared_count_get(const struct pawl_shared_count *s, struct pawl_versioned_count *out)
@@ -238,7 +239,7 @@ int pawl_shared_count_get(const struct pawl_shared_count *s, struct pawl_version
 
 int pawl_shared_count_set(struct pawl_shared_count *s, int32_t count)
 {
-    struct count_bytes bytes = encode(count);
+    struct count_bytes bytes = shared_count_encode(count);
 
     return s == NULL ? PAWL_ERR_BAD_ARGUMENTS
                      : pawl_shared_value_set(s->value, (struct pawl_bytes){bytes.b, COUNT_BYTES});
@@ -247,21 +248,21 @@ int pawl_shared_count_set(struct pawl_shared_count *s, int32_t count)
 int pawl_shared_count_set_async(struct pawl_shared_count *s, int32_t count,
                                 pawl_shared_count_done_fn done, void *arg)
 {
-    struct count_bytes bytes = encode(count);
+    struct count_bytes bytes = shared_count_encode(count);
     struct count_done *d = s == NULL ? NULL : new_done(s, done, arg);
 
     if (d == NULL) {
         return s == NULL ? PAWL_ERR_BAD_ARGUMENTS : PAWL_ERR_NO_MEMORY;
     }
-    return started(
-        pawl_shared_value_set_async(s->value, (struct pawl_bytes){bytes.b, COUNT_BYTES}, told, d),
-        d);
+    return started(pawl_shared_value_set_async(s->value, (struct pawl_bytes){bytes.b, COUNT_BYTES},
+                                               shared_count_told, d),
+                   d);
 }
 
 int pawl_shared_count_try_set(struct pawl_shared_count *s,
                               const struct pawl_versioned_count *previous, int32_t count)
 {
-    struct count_bytes bytes = encode(count);
+    struct count_bytes bytes = shared_count_encode(count);
     struct pawl_versioned was;
 
     if (s == NULL || previous == NULL) {
@@ -275,7 +276,7 @@ int pawl_shared_count_try_set_async(struct pawl_shared_count *s,
                                     const struct pawl_versioned_count *previous, int32_t count,
                                     pawl_shared_count_done_fn done, void *arg)
 {
-    struct count_bytes bytes = encode(count);
+    struct count_bytes bytes = shared_count_encode(count);
     struct count_done *d = s == NULL || previous == NULL ? NULL : new_done(s, done, arg);
     struct pawl_versioned was;
 
@@ -283,7 +284,8 @@ int pawl_shared_count_try_set_async(struct pawl_shared_count *s,
         return s == NULL || previous == NULL ? PAWL_ERR_BAD_ARGUMENTS : PAWL_ERR_NO_MEMORY;
     }
     was = (struct pawl_versioned){.zxid = previous->zxid, .version = previous->version};
-    return started(pawl_shared_value_try_set_async(
-                       s->value, &was, (struct pawl_bytes){bytes.b, COUNT_BYTES}, told, d),
+    return started(pawl_shared_value_try_set_async(s->value, &was,
+                                                   (struct pawl_bytes){bytes.b, COUNT_BYTES},
+                                                   shared_count_told, d),
                    d);
 }

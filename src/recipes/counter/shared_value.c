@@ -56,7 +56,7 @@ static void tell_one(struct pawl_shared_value *v, struct value_listener *l)
     }
 }
 
-static void tell_all(void *value)
+static void value_tell_all(void *value)
 {
     struct pawl_shared_value *v = value;
     struct value_listener *l;
@@ -151,7 +151,7 @@ void pawl_versioned_free(struct pawl_versioned *value)
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
+static void value_destroy(struct recipe *r)
 {
     struct pawl_shared_value *v = container_of(r, struct pawl_shared_value, r);
 
@@ -167,10 +167,10 @@ static void destroy(struct recipe *r)
     free(v);
 }
 
-static int fill(struct pawl_shared_value *v, const char *path, struct pawl_bytes seed)
+static int value_fill(struct pawl_shared_value *v, const char *path, struct pawl_bytes seed)
 {
     list_init(&v->listeners);
-    note_init(&v->note, tell_all, v);
+    note_init(&v->note, value_tell_all, v);
     recipe_watch_init(&v->r, &v->watch, value_event, v);
     timer_init(&v->retry, value_read_again, v);
     v->path = recipe_copy(path);
@@ -195,21 +195,21 @@ int pawl_shared_value_new(struct pawl_client *c, const char *path, struct pawl_b
     if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    rc = recipe_new(sizeof(*v), c, destroy, &r);
+    rc = recipe_new(sizeof(*v), c, value_destroy, &r);
     if (rc != 0) {
         return rc;
     }
     v = container_of(r, struct pawl_shared_value, r);
-    rc = fill(v, path, seed);
+    rc = value_fill(v, path, seed);
     if (rc != 0) {
-        destroy(r);
+        value_destroy(r);
         return rc;
     }
     *out = v;
     return 0;
 }
 
-static void shut(struct recipe *r)
+static void value_shut(struct recipe *r)
 {
     struct pawl_shared_value *v = container_of(r, struct pawl_shared_value, r);
 
@@ -222,5 +222,5 @@ static void shut(struct recipe *r)
 
 void pawl_shared_value_free(struct pawl_shared_value *v)
 {
-    recipe_free(v == NULL ? NULL : &v->r, shut);
+    recipe_free(v == NULL ? NULL : &v->r, value_shut);
 }

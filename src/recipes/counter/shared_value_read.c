@@ -61,7 +61,7 @@ void value_end_start(struct pawl_shared_value *v, int err)
 
 /* ---- reading ---- */
 
-static void read_node(struct pawl_shared_value *v);
+static void value_read_node(struct pawl_shared_value *v);
 static int make_node(struct pawl_shared_value *v);
 
 void value_unwatch(struct pawl_shared_value *v)
@@ -70,7 +70,7 @@ void value_unwatch(struct pawl_shared_value *v)
 }
 
 /* The node is not there: we wait for it. When it is, after all, it can be read. */
-static void looked(const struct pawl_reply *reply, void *value)
+static void value_looked(const struct pawl_reply *reply, void *value)
 {
     struct pawl_shared_value *v = value;
 
@@ -78,21 +78,21 @@ static void looked(const struct pawl_reply *reply, void *value)
     if (v->r.freed) {
         value_unwatch(v);
     } else if (reply->err == 0 || v->again) {
-        read_node(v);
+        value_read_node(v);
     } else if (reply->err != PAWL_ERR_NO_NODE) {
         read_later(v, reply->err);
     }
     recipe_unref(&v->r);
 }
 
-static void look(struct pawl_shared_value *v)
+static void value_look(struct pawl_shared_value *v)
 {
     int rc;
 
     if (step_watch_is_set(&v->watch) || v->reading || v->r.freed) {
         return;
     }
-    rc = pawl_exists_async(v->r.client, v->path, &v->watch.ask, looked, v);
+    rc = pawl_exists_async(v->r.client, v->path, &v->watch.ask, value_looked, v);
     if (rc == 0) {
         v->reading = true;
         recipe_ref(&v->r);
@@ -112,7 +112,7 @@ static void read_absent(struct pawl_shared_value *v)
         }
     } else if (v->state == VALUE_STARTED) {
         take_deletion(v);
-        look(v);
+        value_look(v);
     }
 }
 
@@ -132,7 +132,7 @@ void value_finish_read(struct pawl_shared_value *v, const struct pawl_reply *rep
     }
 }
 
-static void was_read(const struct pawl_reply *reply, void *value)
+static void value_was_read(const struct pawl_reply *reply, void *value)
 {
     struct pawl_shared_value *v = value;
 
@@ -142,12 +142,12 @@ static void was_read(const struct pawl_reply *reply, void *value)
     }
     value_finish_read(v, reply);
     if (v->again && !v->reading) {
-        read_node(v);
+        value_read_node(v);
     }
     recipe_unref(&v->r);
 }
 
-static void read_node(struct pawl_shared_value *v)
+static void value_read_node(struct pawl_shared_value *v)
 {
     int rc;
 
@@ -157,7 +157,7 @@ static void read_node(struct pawl_shared_value *v)
     }
     v->again = false;
     rc = pawl_get_async(v->r.client, v->path, step_watch_is_set(&v->watch) ? NULL : &v->watch.ask,
-                        was_read, v);
+                        value_was_read, v);
     if (rc == 0) {
         v->reading = true;
         recipe_ref(&v->r);
@@ -174,13 +174,13 @@ void value_event(const struct pawl_event *event, void *value)
 
     (void)event;
     if (!v->r.freed && v->state != VALUE_LATENT) {
-        read_node(v);
+        value_read_node(v);
     }
 }
 
 void value_read_again(void *value)
 {
-    read_node(value);
+    value_read_node(value);
 }
 
 struct pawl_shared_value *value_of_ask(const struct ask *a)
@@ -192,14 +192,14 @@ struct pawl_shared_value *value_of_ask(const struct ask *a)
 
 /* Whether it was made by us or was there: the next thing is to read it. When it is not known, too:
  * if it is not there it is made again. */
-static void made(const struct pawl_reply *reply, void *value)
+static void value_made(const struct pawl_reply *reply, void *value)
 {
     struct pawl_shared_value *v = value;
 
     if (v->state == VALUE_STARTING) {
         if (reply->err == 0 || reply->err == PAWL_ERR_NODE_EXISTS ||
             (reply->outcome == PAWL_OUTCOME_UNKNOWN && reply->err != PAWL_ERR_CLOSING)) {
-            read_node(v);
+            value_read_node(v);
         } else {
             value_end_start(v, reply->err);
         }
@@ -213,7 +213,7 @@ static int make_node(struct pawl_shared_value *v)
                                PAWL_CREATE(.path = v->path, .data = {v->seed, v->seed_len},
                                            .flags = PAWL_CONTAINER_PARENTS,
                                            .timeout_ms = ask_left_ms(v->starting)),
-                               made, v);
+                               value_made, v);
 
     if (rc == 0) {
         recipe_ref(&v->r);

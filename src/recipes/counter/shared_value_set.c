@@ -19,15 +19,15 @@ struct set_ask {
     uint8_t data[];
 };
 
-static void tell(struct ask *ask)
+static void value_tell(struct ask *ask)
 {
     struct set_ask *a = container_of(ask, struct set_ask, ask);
 
     a->done(value_of_ask(ask), ask->err, a->arg);
 }
 
-static struct ask *new_ask(int (*fn)(struct ask *a), struct pawl_bytes data,
-                           pawl_shared_value_done_fn done, void *arg)
+static struct ask *value_new_ask(int (*fn)(struct ask *a), struct pawl_bytes data,
+                                 pawl_shared_value_done_fn done, void *arg)
 {
     struct set_ask *a = ask_new(sizeof(*a) + data.len, fn);
 
@@ -36,7 +36,7 @@ static struct ask *new_ask(int (*fn)(struct ask *a), struct pawl_bytes data,
     }
     a->done = done;
     a->arg = arg;
-    a->ask.tell = done == NULL ? NULL : tell;
+    a->ask.tell = done == NULL ? NULL : value_tell;
     a->ask.is_change = true;
     a->len = data.len;
     if (data.len > 0) {
@@ -162,43 +162,43 @@ static int try_set(struct ask *ask)
 
 static const struct pawl_bytes nothing = {NULL, 0};
 
-static int run_now(struct pawl_shared_value *v, struct ask *a)
+static int value_run_now(struct pawl_shared_value *v, struct ask *a)
 {
     return ask_block(v == NULL ? NULL : &v->r, a, v == NULL ? 0 : v->r.timeout_ms, NULL, NULL);
 }
 
-static int run_later(struct pawl_shared_value *v, struct ask *a)
+static int value_run_later(struct pawl_shared_value *v, struct ask *a)
 {
     return ask_post(v == NULL ? NULL : &v->r, a, v == NULL ? 0 : v->r.timeout_ms);
 }
 
 int pawl_shared_value_start(struct pawl_shared_value *v)
 {
-    return run_now(v, new_ask(value_start, nothing, NULL, NULL));
+    return value_run_now(v, value_new_ask(value_start, nothing, NULL, NULL));
 }
 
 int pawl_shared_value_start_async(struct pawl_shared_value *v, pawl_shared_value_done_fn done,
                                   void *arg)
 {
-    return run_later(v, new_ask(value_start, nothing, done, arg));
+    return value_run_later(v, value_new_ask(value_start, nothing, done, arg));
 }
 
 int pawl_shared_value_set(struct pawl_shared_value *v, struct pawl_bytes data)
 {
-    return run_now(v, new_ask(set, data, NULL, NULL));
+    return value_run_now(v, value_new_ask(set, data, NULL, NULL));
 }
 
 int pawl_shared_value_set_async(struct pawl_shared_value *v, struct pawl_bytes data,
                                 pawl_shared_value_done_fn done, void *arg)
 {
-    return run_later(v, new_ask(set, data, done, arg));
+    return value_run_later(v, value_new_ask(set, data, done, arg));
 }
 
 /* The zxid stands in for the bytes: it has only one value. */
 static struct ask *new_try(const struct pawl_versioned *previous, struct pawl_bytes data,
                            pawl_shared_value_done_fn done, void *arg)
 {
-    struct ask *ask = new_ask(try_set, data, done, arg);
+    struct ask *ask = value_new_ask(try_set, data, done, arg);
 
     if (ask != NULL) {
         struct set_ask *a = container_of(ask, struct set_ask, ask);
@@ -213,7 +213,7 @@ int pawl_shared_value_try_set(struct pawl_shared_value *v, const struct pawl_ver
                               struct pawl_bytes data)
 {
     return previous == NULL ? PAWL_ERR_BAD_ARGUMENTS
-                            : run_now(v, new_try(previous, data, NULL, NULL));
+                            : value_run_now(v, new_try(previous, data, NULL, NULL));
 }
 
 int pawl_shared_value_try_set_async(struct pawl_shared_value *v,
@@ -221,5 +221,5 @@ int pawl_shared_value_try_set_async(struct pawl_shared_value *v,
                                     pawl_shared_value_done_fn done, void *arg)
 {
     return previous == NULL ? PAWL_ERR_BAD_ARGUMENTS
-                            : run_later(v, new_try(previous, data, done, arg));
+                            : value_run_later(v, new_try(previous, data, done, arg));
 }

@@ -8,7 +8,7 @@
 
 enum { AGAIN_MS = 1000, ID_BYTES = 256 };
 
-static void failed(struct candidate *c, int err)
+static void candidate_failed(struct candidate *c, int err)
 {
     if (recipe_is_over(c->contender.r, err)) {
         c->over = err;
@@ -26,17 +26,17 @@ static void settled(struct contender *contender, int err)
     if (err == 0) {
         c->elected(c);
     } else {
-        failed(c, err);
+        candidate_failed(c, err);
     }
 }
 
-static void queue(void *candidate)
+static void candidate_queue(void *candidate)
 {
     struct candidate *c = candidate;
     int rc = contender_start(&c->contender, false);
 
     if (rc != 0) {
-        failed(c, rc);
+        candidate_failed(c, rc);
     }
 }
 
@@ -44,7 +44,7 @@ void candidate_init(struct candidate *c, struct recipe *r, const struct contende
                     enum pawl_doubt doubt)
 {
     *c = (struct candidate){.in = false};
-    timer_init(&c->again, queue, c);
+    timer_init(&c->again, candidate_queue, c);
     contender_init(&c->contender, r, o);
     c->contender.settled = settled;
     c->contender.grant.doubt = doubt;
@@ -76,13 +76,13 @@ void candidate_leave(struct candidate *c)
 void candidate_begin_again(struct candidate *c)
 {
     contender_release(&c->contender, NULL, NULL);
-    queue(c);
+    candidate_queue(c);
 }
 
 void candidate_postpone(struct candidate *c, int err)
 {
     contender_release(&c->contender, NULL, NULL);
-    failed(c, err);
+    candidate_failed(c, err);
 }
 
 char *candidate_id(const char *id)

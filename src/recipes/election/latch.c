@@ -34,14 +34,14 @@ struct pawl_latch {
     struct waiter *in_notify; /* of close: waits for on_lost */
 };
 
-static const struct pawl_grant *grant_of(const struct pawl_latch *l)
+static const struct pawl_grant *latch_grant(const struct pawl_latch *l)
 {
     return &l->candidate.contender.grant;
 }
 
 static bool leads(const struct pawl_latch *l)
 {
-    return grant_of(l)->state == PAWL_GRANT_CERTAIN;
+    return latch_grant(l)->state == PAWL_GRANT_CERTAIN;
 }
 
 /* ---- telling ---- */
@@ -53,7 +53,7 @@ static bool is_heard(const struct pawl_latch *l)
 
 static void tell_lost(struct pawl_latch *l)
 {
-    if (!l->told_leader || (leads(l) && grant_of(l)->token == l->told_token)) {
+    if (!l->told_leader || (leads(l) && latch_grant(l)->token == l->told_token)) {
         return;
     }
     l->told_leader = false;
@@ -84,7 +84,7 @@ static void tell_leader(struct pawl_latch *l)
         return;
     }
     l->told_leader = true;
-    l->told_token = grant_of(l)->token;
+    l->told_token = latch_grant(l)->token;
     if (l->o.on_leader != NULL) {
         recipe_calling(&l->r);
         l->o.on_leader(l, l->told_token, l->o.arg);
@@ -93,7 +93,7 @@ static void tell_leader(struct pawl_latch *l)
 }
 
 /* Each looks anew: much may happen while a callback runs. */
-static void tell(void *latch)
+static void latch_tell(void *latch)
 {
     struct pawl_latch *l = latch;
 
@@ -115,7 +115,7 @@ static struct pawl_latch *latch_of(struct pawl_grant *g)
     return container_of(g, struct pawl_latch, candidate.contender.grant);
 }
 
-static void changed(struct pawl_grant *g)
+static void latch_changed(struct pawl_grant *g)
 {
     struct pawl_latch *l = latch_of(g);
 
@@ -136,7 +136,7 @@ static void elected(struct candidate *c)
     (void)c; /* the grant has told */
 }
 
-static void failed(struct candidate *c, int err)
+static void latch_failed(struct candidate *c, int err)
 {
     struct pawl_latch *l = container_of(c, struct pawl_latch, candidate);
 
@@ -147,7 +147,7 @@ static void failed(struct candidate *c, int err)
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
+static void latch_destroy(struct recipe *r)
 {
     struct pawl_latch *l = container_of(r, struct pawl_latch, r);
 
@@ -159,7 +159,7 @@ static void destroy(struct recipe *r)
 }
 
 /* Curator's nodes have the id and nothing else, be it empty. */
-static int fill(struct pawl_latch *l, const char *path)
+static int latch_fill(struct pawl_latch *l, const char *path)
 {
     struct contender_options o = {.marker = "latch-", .permits = 1};
 
@@ -168,11 +168,11 @@ static int fill(struct pawl_latch *l, const char *path)
     o.base = l->base;
     o.data = (struct pawl_bytes){l->id, l->id == NULL ? 0 : strlen(l->id)};
     list_init(&l->awaits);
-    note_init(&l->note, tell, l);
+    note_init(&l->note, latch_tell, l);
     candidate_init(&l->candidate, &l->r, &o, l->o.doubt);
     l->candidate.elected = elected;
-    l->candidate.failed = failed;
-    l->candidate.contender.grant.changed = changed;
+    l->candidate.failed = latch_failed;
+    l->candidate.contender.grant.changed = latch_changed;
     l->candidate.contender.grant.lost = lost;
     return l->base == NULL || l->id == NULL ? PAWL_ERR_NO_MEMORY : 0;
 }
@@ -187,15 +187,15 @@ int pawl_latch_new(struct pawl_client *c, const char *path,
     if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    rc = recipe_new(sizeof(*l), c, destroy, &r);
+    rc = recipe_new(sizeof(*l), c, latch_destroy, &r);
     if (rc != 0) {
         return rc;
     }
     l = container_of(r, struct pawl_latch, r);
     take_struct(&l->o, sizeof(l->o), options);
-    rc = fill(l, path);
+    rc = latch_fill(l, path);
     if (rc != 0) {
-        destroy(r);
+        latch_destroy(r);
         return rc;
     }
     *out = l;
@@ -209,14 +209,14 @@ static void leave(struct pawl_latch *l)
     ask_end_all(&l->awaits, PAWL_ERR_CANCELLED);
 }
 
-static void shut(struct recipe *r)
+static void latch_shut(struct recipe *r)
 {
     leave(container_of(r, struct pawl_latch, r));
 }
 
 void pawl_latch_free(struct pawl_latch *l)
 {
-    recipe_free(l == NULL ? NULL : &l->r, shut);
+    recipe_free(l == NULL ? NULL : &l->r, latch_shut);
 }
 
 int pawl_latch_start(struct pawl_latch *l)
@@ -307,7 +307,7 @@ int pawl_latch_await(struct pawl_latch *l, int timeout_ms)
 
 bool pawl_latch_is_leader(const struct pawl_latch *l)
 {
-    return l != NULL && pawl_grant_held(grant_of(l));
+    return l != NULL && pawl_grant_held(latch_grant(l));
 }
 
 struct pawl_grant *pawl_latch_grant(struct pawl_latch *l)

@@ -59,7 +59,7 @@ struct pawl_selector {
     int error; /* to be told, or 0 */
 };
 
-static struct pawl_grant *grant_of(struct pawl_selector *s)
+static struct pawl_grant *selector_grant(struct pawl_selector *s)
 {
     return &s->candidate.contender.grant;
 }
@@ -147,8 +147,8 @@ static void run_lead(struct pawl_selector *s)
     uint64_t token;
 
     engine_lock(s->r.e);
-    stop = grant_of(s)->stop;
-    token = grant_of(s)->token;
+    stop = selector_grant(s)->stop;
+    token = selector_grant(s)->token;
     s->leader = pthread_self();
     s->inside_lead = true;
     s->again = s->again || (stop && !s->interrupted);
@@ -177,7 +177,7 @@ static void *lead_main(void *selector)
     return NULL;
 }
 
-static int start_thread(struct pawl_selector *s)
+static int selector_start_thread(struct pawl_selector *s)
 {
     pthread_attr_t attr;
     pthread_t thread;
@@ -193,7 +193,7 @@ static int start_thread(struct pawl_selector *s)
 static void selector_elected(struct candidate *c)
 {
     struct pawl_selector *s = container_of(c, struct pawl_selector, candidate);
-    int rc = start_thread(s);
+    int rc = selector_start_thread(s);
 
     if (rc == 0) {
         selector_move(s, SELECTOR_LEADING);
@@ -237,7 +237,7 @@ static int selector_fill(struct pawl_selector *s, const char *path)
     candidate_init(&s->candidate, &s->r, &o, s->o.doubt);
     s->candidate.elected = selector_elected;
     s->candidate.failed = selector_failed;
-    grant_of(s)->changed = selector_grant_changed;
+    selector_grant(s)->changed = selector_grant_changed;
     return s->base == NULL || s->id == NULL ? PAWL_ERR_NO_MEMORY : 0;
 }
 
@@ -275,7 +275,7 @@ static void selector_leave(struct pawl_selector *s)
         return;
     }
     if (s->state == SELECTOR_LEADING) {
-        grant_ask_stop(grant_of(s));
+        grant_ask_stop(selector_grant(s));
         selector_move(s, SELECTOR_LEAVING);
     } else {
         candidate_leave(&s->candidate);
@@ -367,7 +367,7 @@ int pawl_selector_interrupt(struct pawl_selector *s)
     }
     if (selector_leads(s)) {
         s->interrupted = true;
-        grant_ask_stop(grant_of(s));
+        grant_ask_stop(selector_grant(s));
     } else {
         rc = PAWL_ERR_NOT_HELD;
     }
@@ -396,16 +396,16 @@ int pawl_selector_close(struct pawl_selector *s)
 /* A process that was stopped may find its time over before the client has noticed. */
 bool pawl_selector_should_stop(struct pawl_selector *s)
 {
-    bool held = s != NULL && pawl_grant_held(grant_of(s));
+    bool held = s != NULL && pawl_grant_held(selector_grant(s));
     bool stop;
 
     if (s == NULL || recipe_look(&s->r) != 0) {
         return true;
     }
     if (!held) {
-        grant_ask_stop(grant_of(s));
+        grant_ask_stop(selector_grant(s));
     }
-    stop = !selector_leads(s) || grant_of(s)->stop;
+    stop = !selector_leads(s) || selector_grant(s)->stop;
     recipe_looked(&s->r);
     return stop;
 }
@@ -436,7 +436,7 @@ bool pawl_selector_is_queued(const struct pawl_selector *s)
 
 struct pawl_grant *pawl_selector_grant(struct pawl_selector *s)
 {
-    return s == NULL ? NULL : grant_of(s);
+    return s == NULL ? NULL : selector_grant(s);
 }
 
 int pawl_selector_participants(struct pawl_selector *s, struct pawl_participants **out)

@@ -106,7 +106,7 @@ int pawl_lock_revoke(struct pawl_client *c, const char *path)
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
+static void lock_destroy(struct recipe *r)
 {
     struct pawl_lock *l = container_of(r, struct pawl_lock, r);
 
@@ -136,7 +136,7 @@ static const char *driver_key(const struct contender *c, const char *name)
 }
 
 /* Curator's revocable lock has a node without data. */
-static int take_data(struct pawl_lock *l)
+static int lock_take_data(struct pawl_lock *l)
 {
     size_t len = l->o.data.len;
 
@@ -156,7 +156,7 @@ static int take_data(struct pawl_lock *l)
     return 0;
 }
 
-static int fill(struct pawl_lock *l, const char *path)
+static int lock_fill(struct pawl_lock *l, const char *path)
 {
     l->base = recipe_copy(path);
     l->marker = recipe_copy(l->o.marker == NULL ? "lock-" : l->o.marker);
@@ -180,14 +180,14 @@ static int fill(struct pawl_lock *l, const char *path)
         };
         l->contender.rule = &l->rule;
     }
-    return take_data(l);
+    return lock_take_data(l);
 }
 
 int lock_new(struct pawl_client *c, const char *path, const struct pawl_lock_options *options,
              struct pawl_lock **out)
 {
     struct pawl_lock *l = calloc(1, sizeof(*l));
-    int rc = l == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&l->r, c, destroy);
+    int rc = l == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&l->r, c, lock_destroy);
 
     if (rc != 0) {
         free(l);
@@ -196,12 +196,12 @@ int lock_new(struct pawl_client *c, const char *path, const struct pawl_lock_opt
     take_struct(&l->o, sizeof(l->o), options);
     list_init(&l->holders);
     note_init(&l->revoke_note, tell_revoked, l);
-    rc = fill(l, path);
+    rc = lock_fill(l, path);
     if (rc == 0 && l->o.owner == PAWL_OWNER_HANDLE && lock_new_holder(l, recipe_thread()) == NULL) {
         rc = PAWL_ERR_NO_MEMORY;
     }
     if (rc != 0) {
-        destroy(&l->r);
+        lock_destroy(&l->r);
         return rc;
     }
     *out = l;
@@ -228,7 +228,7 @@ int pawl_lock_new(struct pawl_client *c, const char *path, const struct pawl_loc
     return lock_new(c, path, options, out);
 }
 
-static void shut(struct recipe *r)
+static void lock_shut(struct recipe *r)
 {
     struct pawl_lock *l = container_of(r, struct pawl_lock, r);
     struct list *item;
@@ -244,7 +244,7 @@ static void shut(struct recipe *r)
 
 void lock_free(struct pawl_lock *l)
 {
-    recipe_free(l == NULL ? NULL : &l->r, shut);
+    recipe_free(l == NULL ? NULL : &l->r, lock_shut);
 }
 
 void pawl_lock_free(struct pawl_lock *l)

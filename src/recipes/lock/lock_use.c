@@ -80,7 +80,7 @@ static void end_all(struct holder *h, int err)
 }
 
 /* A try has failed, or the lock has gone again; others may want to wait. */
-static int end_tries(struct holder *h)
+static int lock_end_tries(struct holder *h)
 {
     struct list tries, *item, *next;
 
@@ -118,7 +118,7 @@ void lock_settled(struct contender *c, int err)
         grant_all(h);
     }
     if (err == PAWL_ERR_OPERATION_TIMEOUT || err == 0) {
-        err = end_tries(h);
+        err = lock_end_tries(h);
     }
     if (err != 0) {
         end_all(h, err);

@@ -178,7 +178,7 @@ int pawl_multilock_acquire_async(struct pawl_multilock *m, int timeout_ms, pawl_
     return ask_post(&m->r, &t->ask, timeout_ms);
 }
 
-static void cancel_all(struct pawl_multilock *m)
+static void multilock_cancel_all(struct pawl_multilock *m)
 {
     while (!list_empty(&m->acquires)) {
         stop_round(container_of(m->acquires.next, struct ask, link), PAWL_ERR_CANCELLED);
@@ -188,7 +188,7 @@ static void cancel_all(struct pawl_multilock *m)
 void pawl_multilock_cancel(struct pawl_multilock *m)
 {
     if (m != NULL && recipe_begin(&m->r) == 0) {
-        cancel_all(m);
+        multilock_cancel_all(m);
         recipe_end(&m->r);
     }
 }
@@ -273,7 +273,7 @@ int pawl_multilock_release_async(struct pawl_multilock *m, pawl_multilock_fn don
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
+static void multilock_destroy(struct recipe *r)
 {
     struct pawl_multilock *m = container_of(r, struct pawl_multilock, r);
 
@@ -295,14 +295,14 @@ static bool are_of_one_client(struct pawl_lock *const *locks, size_t n)
     return n > 0;
 }
 
-static int make(struct pawl_lock *const *locks, size_t n, struct pawl_multilock **out)
+static int multilock_make(struct pawl_lock *const *locks, size_t n, struct pawl_multilock **out)
 {
     struct pawl_multilock *m = calloc(1, sizeof(*m));
     struct pawl_lock **copy = calloc(n, sizeof(struct pawl_lock *));
     int rc = PAWL_ERR_NO_MEMORY;
 
     if (m != NULL && copy != NULL) {
-        rc = recipe_init(&m->r, locks[0]->r.client, destroy);
+        rc = recipe_init(&m->r, locks[0]->r.client, multilock_destroy);
     }
     if (rc != 0) {
         free(m);
@@ -330,20 +330,20 @@ int pawl_multilock_new(struct pawl_lock *const *locks, size_t n, struct pawl_mul
     }
     rc = recipe_begin(&locks[0]->r);
     if (rc == 0) {
-        rc = make(locks, n, out);
+        rc = multilock_make(locks, n, out);
         recipe_end(&locks[0]->r);
     }
     return rc;
 }
 
-static void shut(struct recipe *r)
+static void multilock_shut(struct recipe *r)
 {
-    cancel_all(container_of(r, struct pawl_multilock, r));
+    multilock_cancel_all(container_of(r, struct pawl_multilock, r));
 }
 
 void pawl_multilock_free(struct pawl_multilock *m)
 {
-    recipe_free(m == NULL ? NULL : &m->r, shut);
+    recipe_free(m == NULL ? NULL : &m->r, multilock_shut);
 }
 
 bool pawl_multilock_held(const struct pawl_multilock *m)

@@ -71,7 +71,7 @@ static bool place_is_ours(struct contender *reader, const struct pawl_strings *n
     return false;
 }
 
-static bool is_writer(const char *name)
+static bool rwlock_is_writer(const char *name)
 {
     return strstr(name, write_marker) != NULL;
 }
@@ -83,7 +83,8 @@ static bool may_read(const struct contender *c, const struct pawl_strings *names
     bool free_to_read = true;
 
     for (size_t i = 0; i < own; i++) {
-        if (is_writer(names->items[i]) && contender_before(c, names->items[i], names->items[own])) {
+        if (rwlock_is_writer(names->items[i]) &&
+            contender_before(c, names->items[i], names->items[own])) {
             *watch = i;
             free_to_read = false;
         }
@@ -97,7 +98,7 @@ static bool no_writer(const struct contender *c, const struct pawl_strings *name
         return true;
     }
     for (size_t i = 0; i < names->n; i++) {
-        if (is_writer(names->items[i])) {
+        if (rwlock_is_writer(names->items[i])) {
             return false;
         }
     }
@@ -139,8 +140,8 @@ static int new_half(struct pawl_rwlock *rw, struct pawl_client *c, const char *p
     return rc;
 }
 
-static int fill(struct pawl_rwlock *rw, struct pawl_client *c, const char *path,
-                struct pawl_lock_options *o)
+static int rwlock_fill(struct pawl_rwlock *rw, struct pawl_client *c, const char *path,
+                       struct pawl_lock_options *o)
 {
     int rc = new_half(rw, c, path, o, read_marker, &rw->reader);
 
@@ -166,7 +167,7 @@ int pawl_rwlock_new(struct pawl_client *c, const char *path,
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     rw = calloc(1, sizeof(*rw));
-    rc = rw == NULL ? PAWL_ERR_NO_MEMORY : fill(rw, c, path, &o);
+    rc = rw == NULL ? PAWL_ERR_NO_MEMORY : rwlock_fill(rw, c, path, &o);
     if (rc != 0) {
         pawl_rwlock_free(rw);
         return rc;

@@ -138,7 +138,7 @@ static void drop_leases(struct taking *t)
     t->n_held = 0;
 }
 
-static void hand_over(struct taking *t)
+static void taking_hand_over(struct taking *t)
 {
     for (size_t i = 0; i < t->n; i++) {
         struct pawl_lease *lease = t->leases[i];
@@ -157,7 +157,7 @@ void taking_end(struct taking *t, int err)
     taking_move(t, TAKING_ENDED);
     if (err == 0) {
         contender_release(&t->lock, NULL, NULL);
-        hand_over(t);
+        taking_hand_over(t);
     } else {
         drop_leases(t);
         contender_stop(&t->lock);
@@ -230,7 +230,7 @@ static void lock_lost(struct pawl_grant *g)
     begin_again(container_of(container_of(g, struct contender, grant), struct taking, lock));
 }
 
-static void lock_settled(struct contender *c, int err)
+static void taking_lock_settled(struct contender *c, int err)
 {
     struct taking *t = container_of(c, struct taking, lock);
 
@@ -283,7 +283,7 @@ struct taking *taking_new(struct pawl_semaphore *s, size_t n)
     o.base = s->locks;
     o.data = (struct pawl_bytes){s->identity, strlen(s->identity)};
     contender_init(&t->lock, &s->r, &o);
-    t->lock.settled = lock_settled;
+    t->lock.settled = taking_lock_settled;
     t->lock.grant.lost = lock_lost;
     t->s = s;
     t->n = n;
@@ -299,7 +299,7 @@ static bool are_possible(const struct pawl_semaphore *s, size_t n)
            (s->count.path != NULL || n <= (size_t)s->count.max);
 }
 
-static void take(struct ask *a, void *out)
+static void taking_take(struct ask *a, void *out)
 {
     struct taking *t = container_of(a, struct taking, ask);
 
@@ -317,7 +317,7 @@ int pawl_semaphore_acquire_n(struct pawl_semaphore *s, size_t n, int timeout_ms,
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     t = taking_new(s, n);
-    return ask_block(&s->r, t == NULL ? NULL : &t->ask, timeout_ms, take, out);
+    return ask_block(&s->r, t == NULL ? NULL : &t->ask, timeout_ms, taking_take, out);
 }
 
 int pawl_semaphore_acquire(struct pawl_semaphore *s, int timeout_ms, struct pawl_lease **out)
@@ -326,7 +326,7 @@ int pawl_semaphore_acquire(struct pawl_semaphore *s, int timeout_ms, struct pawl
 }
 
 /* Who has freed the semaphore has no leases, even if they had been got before. */
-static void tell(struct ask *a)
+static void taking_tell(struct ask *a)
 {
     struct taking *t = container_of(a, struct taking, ask);
 
@@ -345,12 +345,12 @@ int pawl_semaphore_acquire_async(struct pawl_semaphore *s, size_t n, int timeout
     if (t != NULL) {
         t->done = done;
         t->arg = arg;
-        t->ask.tell = tell;
+        t->ask.tell = taking_tell;
     }
     return ask_post(&s->r, t == NULL ? NULL : &t->ask, timeout_ms);
 }
 
-static void cancel_all(struct pawl_semaphore *s)
+static void semaphore_cancel_all(struct pawl_semaphore *s)
 {
     while (!list_empty(&s->takings)) {
         taking_end(taking_of(s->takings.next), PAWL_ERR_CANCELLED);
@@ -360,7 +360,7 @@ static void cancel_all(struct pawl_semaphore *s)
 void pawl_semaphore_cancel(struct pawl_semaphore *s)
 {
     if (s != NULL && recipe_begin(&s->r) == 0) {
-        cancel_all(s);
+        semaphore_cancel_all(s);
         recipe_end(&s->r);
     }
 }
@@ -463,7 +463,7 @@ struct pawl_grant *pawl_lease_grant(struct pawl_lease *lease)
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
+static void semaphore_destroy(struct recipe *r)
 {
     struct pawl_semaphore *s = container_of(r, struct pawl_semaphore, r);
 
@@ -481,7 +481,7 @@ static void destroy(struct recipe *r)
     free(s);
 }
 
-static int take_data(struct pawl_semaphore *s, struct pawl_bytes data)
+static int semaphore_take_data(struct pawl_semaphore *s, struct pawl_bytes data)
 {
     void *copy;
 
@@ -504,13 +504,13 @@ int pawl_semaphore_set_data(struct pawl_semaphore *s, struct pawl_bytes data)
     int rc = recipe_begin(s == NULL ? NULL : &s->r);
 
     if (rc == 0) {
-        rc = take_data(s, data);
+        rc = semaphore_take_data(s, data);
         recipe_end(&s->r);
     }
     return rc;
 }
 
-static int fill(struct pawl_semaphore *s, const char *path)
+static int semaphore_fill(struct pawl_semaphore *s, const char *path)
 {
     list_init(&s->takings);
     list_init(&s->out);
@@ -525,10 +525,10 @@ static int fill(struct pawl_semaphore *s, const char *path)
     if (s->locks == NULL || s->leases == NULL || (s->o.count != NULL && s->count.path == NULL)) {
         return PAWL_ERR_NO_MEMORY;
     }
-    return take_data(s, s->o.data);
+    return semaphore_take_data(s, s->o.data);
 }
 
-static bool are_good(const struct pawl_semaphore_options *o)
+static bool semaphore_are_good(const struct pawl_semaphore_options *o)
 {
     return o->count == NULL ? o->max_leases > 0
                             : o->max_leases >= 0 && prepare_is_good_path(o->count, false);
@@ -540,19 +540,19 @@ int semaphore_make(size_t size, struct pawl_client *c, const char *path,
     struct pawl_semaphore *s;
     int rc;
 
-    if (c == NULL || !prepare_is_good_path(path, false) || !are_good(o)) {
+    if (c == NULL || !prepare_is_good_path(path, false) || !semaphore_are_good(o)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     s = calloc(1, size);
-    rc = s == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&s->r, c, destroy);
+    rc = s == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&s->r, c, semaphore_destroy);
     if (rc != 0) {
         free(s);
         return rc;
     }
     s->o = *o;
-    rc = fill(s, path);
+    rc = semaphore_fill(s, path);
     if (rc != 0) {
-        destroy(&s->r);
+        semaphore_destroy(&s->r);
         return rc;
     }
     *out = s;
@@ -569,12 +569,12 @@ int pawl_semaphore_new(struct pawl_client *c, const char *path,
                        : semaphore_make(sizeof(struct pawl_semaphore), c, path, &o, out);
 }
 
-static void shut(struct recipe *r)
+static void semaphore_shut(struct recipe *r)
 {
     struct pawl_semaphore *s = container_of(r, struct pawl_semaphore, r);
     struct list *item;
 
-    cancel_all(s);
+    semaphore_cancel_all(s);
     count_shut(s);
     list_for_each (item, &s->out) {
         contender_stop(&container_of(item, struct pawl_lease, link)->contender);
@@ -583,7 +583,7 @@ static void shut(struct recipe *r)
 
 void pawl_semaphore_free(struct pawl_semaphore *s)
 {
-    recipe_free(s == NULL ? NULL : &s->r, shut);
+    recipe_free(s == NULL ? NULL : &s->r, semaphore_shut);
 }
 
 int pawl_semaphore_participants(struct pawl_semaphore *s, struct pawl_participants **out)

@@ -35,7 +35,7 @@ static void go_on_or_fail(struct pawl_semaphore *s, int err)
 }
 
 /* `err` is why there is no (new) number; what we knew before stays. */
-static void settle(struct pawl_semaphore *s, int err)
+static void count_settle(struct pawl_semaphore *s, int err)
 {
     s->count.asking = false;
     go_on_or_fail(s, s->count.known ? 0 : err);
@@ -76,7 +76,7 @@ void count_shut(struct pawl_semaphore *s)
 /* ---- reading ---- */
 
 /* It was deleted: the number stays what it was, until the node is there again. */
-static void looked(const struct pawl_reply *reply, void *semaphore)
+static void count_looked(const struct pawl_reply *reply, void *semaphore)
 {
     struct pawl_semaphore *s = semaphore;
     int err = reply->err;
@@ -84,25 +84,25 @@ static void looked(const struct pawl_reply *reply, void *semaphore)
     if (s->r.freed) {
         count_shut(s);
     } else if (err != 0 || ask(s) != 0) {
-        settle(s, err);
+        count_settle(s, err);
     }
     recipe_unref(&s->r);
 }
 
-static void made(const struct pawl_reply *reply, void *semaphore)
+static void count_made(const struct pawl_reply *reply, void *semaphore)
 {
     struct pawl_semaphore *s = semaphore;
     int err = reply->err == PAWL_ERR_NODE_EXISTS ? 0 : reply->err;
 
     err = err != 0 || s->r.freed ? err : ask(s);
     if (!s->r.freed && err != 0) {
-        settle(s, err);
+        count_settle(s, err);
     }
     recipe_unref(&s->r);
 }
 
 /* As Curator's SharedCount does when it starts. */
-static int make(struct pawl_semaphore *s)
+static int count_make(struct pawl_semaphore *s)
 {
     uint32_t n = (uint32_t)s->o.max_leases;
     const uint8_t data[COUNT_BYTES] = {(uint8_t)(n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8),
@@ -110,7 +110,7 @@ static int make(struct pawl_semaphore *s)
     int rc = pawl_create_async(s->r.client,
                                PAWL_CREATE(.path = s->count.path, .data = {data, sizeof(data)},
                                            .flags = PAWL_CONTAINER_PARENTS | PAWL_IDEMPOTENT),
-                               made, s);
+                               count_made, s);
 
     if (rc == 0) {
         recipe_ref(&s->r);
@@ -118,9 +118,9 @@ static int make(struct pawl_semaphore *s)
     return rc;
 }
 
-static int look(struct pawl_semaphore *s)
+static int count_look(struct pawl_semaphore *s)
 {
-    int rc = pawl_exists_async(s->r.client, s->count.path, &s->count.watch.ask, looked, s);
+    int rc = pawl_exists_async(s->r.client, s->count.path, &s->count.watch.ask, count_looked, s);
 
     if (rc == 0) {
         recipe_ref(&s->r);
@@ -128,7 +128,7 @@ static int look(struct pawl_semaphore *s)
     return rc;
 }
 
-static void was_read(const struct pawl_reply *reply, void *semaphore)
+static void count_was_read(const struct pawl_reply *reply, void *semaphore)
 {
     struct pawl_semaphore *s = semaphore;
     int err = reply->err;
@@ -139,21 +139,21 @@ static void was_read(const struct pawl_reply *reply, void *semaphore)
     if (err == 0) {
         err = take_number(s, reply->data);
     } else if (err == PAWL_ERR_NO_NODE && !s->r.freed) {
-        err = s->count.known ? look(s) : make(s);
+        err = s->count.known ? count_look(s) : count_make(s);
         if (err == 0) {
             recipe_unref(&s->r);
             return;
         }
     }
     if (!s->r.freed) {
-        settle(s, err);
+        count_settle(s, err);
     }
     recipe_unref(&s->r);
 }
 
 static int ask(struct pawl_semaphore *s)
 {
-    int rc = pawl_get_async(s->r.client, s->count.path, &s->count.watch.ask, was_read, s);
+    int rc = pawl_get_async(s->r.client, s->count.path, &s->count.watch.ask, count_was_read, s);
 
     s->count.asking = rc == 0;
     if (rc == 0) {
