@@ -25,9 +25,10 @@
  *                         refuses, or was about to work on when its process died, is lost.
  *   with a lock path      the node is consumed under an ephemeral lock and deleted afterwards: at
  *                         least once. What a consumer refuses is put again, behind the others, with
- *                         its id, priority or delay; only the items that were not done. When a
- *                         consumer dies, or is cut off for longer than its session, somebody else
- *                         does the item.
+ *                         its id, priority or delay; only the items that were not done. The same
+ *                         handle leaves it alone for a while: 100 ms, then twice as long each
+ *                         time, up to 10 s. When a consumer dies, or is cut off for longer than its
+ * session, somebody else does the item.
  *
  * After any loss of the link or the session consumers go on by themselves.
  *
@@ -58,6 +59,10 @@ struct pawl_item {
     const char *id;   /* PAWL_QUEUE_ID, else NULL */
     int32_t priority; /* PAWL_QUEUE_PRIORITY */
     int64_t due_ms;   /* PAWL_QUEUE_DELAY: milliseconds since 1970 */
+    /* The first, second, ... time that this handle's consumer is given it, as far as is known: an
+     * item that others refused counts from 1 here, and so does one whose link was lost just when it
+     * was put again. */
+    int attempt;
 };
 
 /* Returns 0 when the item is done. Runs like all callbacks: a slow one delays the others of its
@@ -77,8 +82,8 @@ struct pawl_queue_options {
     void *consumer_arg;
     const char *lock_path; /* another folder; NULL: at most once */
     enum pawl_on_failure on_failure;
-    /* A put waits while so many nodes are in the queue; 0: never. Each putter counts for itself:
-     * several together may exceed it by one each. */
+    /* A put waits while so many nodes are in the queue; 0: never; BAD_ARGUMENTS below that. Each
+     * putter counts for itself: several together may exceed it by one each. */
     int max_items;
     /* PAWL_QUEUE_PRIORITY: after so many nodes look whether more urgent ones have come. 0: after
      * each. */

@@ -180,12 +180,15 @@ static void nodes_are_found_listed_and_outlive_the_cache(void **state)
 
 static void bad_arguments_are_refused(void **state)
 {
+    const struct pawl_cache_options unknown = {.size = sizeof(unknown), .flags = 1 << 20};
     struct pawl_client *c = client_fixture_open(NULL);
     struct pawl_cache *cache;
 
     (void)state;
     assert_int_equal(pawl_cache_new(c, "no/slash", 0, NULL, &cache), PAWL_ERR_BAD_ARGUMENTS);
     assert_int_equal(pawl_cache_new(NULL, "/a", 0, NULL, &cache), PAWL_ERR_BAD_ARGUMENTS);
+    assert_int_equal(pawl_cache_new(c, "/a", -7, NULL, &cache), PAWL_ERR_BAD_ARGUMENTS);
+    assert_int_equal(pawl_cache_new(c, "/a", 0, &unknown, &cache), PAWL_ERR_BAD_ARGUMENTS);
     assert_int_equal(pawl_cache_wait(NULL, 0), PAWL_ERR_BAD_ARGUMENTS);
     assert_null(pawl_cache_get(NULL, "/a"));
     assert_int_equal(pawl_cache_size(NULL), 0);

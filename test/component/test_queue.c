@@ -218,6 +218,13 @@ static void bad_arguments_are_refused(void **state)
     assert_int_equal(pawl_queue_new(c, "bad", NULL, &q), PAWL_ERR_BAD_ARGUMENTS);
     assert_int_equal(pawl_queue_new(c, "/q/x", &o, &q), PAWL_ERR_BAD_ARGUMENTS);
     assert_int_equal(pawl_queue_new(NULL, "/q/x", NULL, &q), PAWL_ERR_BAD_ARGUMENTS);
+    assert_int_equal(
+        pawl_queue_new(c, "/q/x", &(struct pawl_queue_options){.size = sizeof(o), .max_items = -1},
+                       &q),
+        PAWL_ERR_BAD_ARGUMENTS);
+    assert_int_equal(
+        pawl_queue_new(c, "/q/x", &(struct pawl_queue_options){.size = sizeof(o), .kind = 9}, &q),
+        PAWL_ERR_BAD_ARGUMENTS);
     o.lock_path = NULL;
     q = new_queue(c, "/q/x", &o);
     assert_int_equal(pawl_queue_put(q, PAWL_PUT(.item = {"x", 1}), 0), PAWL_ERR_BAD_ARGUMENTS);
@@ -1120,9 +1127,66 @@ static void takers_share_and_nothing_is_taken_twice(void **state)
     pawl_client_close(d);
 }
 
+/* ---- refusing again and again ---- */
+
+enum { REFUSALS = 4 };
+
+struct refuser {
+    sem_t done;
+    int n;
+    int attempts[REFUSALS + 1];
+    int64_t at_ms[REFUSALS + 1];
+};
+
+static int refuse_it(struct pawl_queue *q, const struct pawl_item *item, void *arg)
+{
+    struct refuser *x = arg;
+
+    (void)q;
+    if (item->data.len != 3) {
+        return 0; /* the others are done */
+    }
+    x->attempts[x->n] = item->attempt;
+    x->at_ms[x->n++] = now_ms();
+    if (x->n <= REFUSALS) {
+        return -1;
+    }
+    sem_post(&x->done);
+    return 0;
+}
+
+/* It came back a thousand times in two seconds. */
+static void what_is_refused_is_left_alone_for_a_while_and_counted(void **state)
+{
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct refuser x = {.n = 0};
+    struct pawl_queue_options o = {.size = sizeof(o),
+                                   .lock_path = "/refused-locks",
+                                   .consumer = refuse_it,
+                                   .consumer_arg = &x};
+    struct pawl_queue *q;
+
+    (void)state;
+    sem_init(&x.done, 0, 0);
+    assert_int_equal(pawl_queue_new(c, "/refused", &o, &q), 0);
+    assert_int_equal(pawl_queue_put(q, PAWL_PUT(.item = text_bytes("bad")), SOON_MS), 0);
+    assert_int_equal(pawl_queue_put(q, PAWL_PUT(.item = text_bytes("good one")), SOON_MS), 0);
+    wait_semaphore(&x.done);
+    assert_int_equal(x.n, REFUSALS + 1);
+    for (int i = 0; i <= REFUSALS; i++) {
+        assert_int_equal(x.attempts[i], i + 1);
+    }
+    for (int i = 0; i < REFUSALS; i++) {
+        assert_true(x.at_ms[i + 1] - x.at_ms[i] >= 100 << i);
+    }
+    pawl_queue_free(q);
+    pawl_client_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_refused_is_left_alone_for_a_while_and_counted),
         cmocka_unit_test(nodes_have_curators_names_and_bytes),
         cmocka_unit_test(listeners_and_callbacks_are_told_of_puts),
         cmocka_unit_test(flush_waits_for_all_puts_before_it),

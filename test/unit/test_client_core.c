@@ -736,6 +736,40 @@ static void a_watch_can_be_forgotten_without_a_server(void **state)
     free_core(c);
 }
 
+static void ignore_reply(const struct pawl_reply *reply, void *arg)
+{
+    (void)reply;
+    (void)arg;
+}
+
+/* What was not sent never will be; what was is found no more. */
+static void what_was_not_sent_can_be_withdrawn(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+    struct call *first, *second;
+    int mark;
+
+    (void)state;
+    connect(c, 0);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    first = submit(c, OP_DELETE, 0);
+    first->done = ignore_reply;
+    first->arg = &mark;
+    assert_ptr_equal(requests_find_unsent(c, ignore_reply, &mark), first);
+    sent(c, 1);
+    assert_null(requests_find_unsent(c, ignore_reply, &mark));
+    second = submit(c, OP_DELETE, 0);
+    second->done = ignore_reply;
+    second->arg = &mark;
+    assert_ptr_equal(requests_find_unsent(c, ignore_reply, &mark), second);
+    requests_withdraw(c, second);
+    expect_call(c, second, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
+    assert_int_equal(requests_output(c).len, 0);
+    core_link_down(c, 2);
+    expect_call(c, first, PAWL_ERR_CONNECTION_LOSS, PAWL_OUTCOME_UNKNOWN);
+    free_core(c);
+}
+
 /* A write whose answer is too large to be kept has happened. */
 static void an_answer_too_large_refuses_no_write(void **state)
 {
@@ -791,6 +825,7 @@ int main(void)
         cmocka_unit_test(half_a_frame_given_up_is_not_sent_again),
         cmocka_unit_test(a_late_probe_means_nothing_to_another_list),
         cmocka_unit_test(a_watch_can_be_forgotten_without_a_server),
+        cmocka_unit_test(what_was_not_sent_can_be_withdrawn),
         cmocka_unit_test(an_answer_too_large_refuses_no_write),
     };
 

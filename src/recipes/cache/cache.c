@@ -198,7 +198,7 @@ int cache_new(struct pawl_client *client, const char *path, int depth,
         return rc;
     }
     take_struct(&c->o, sizeof(c->o), options);
-    c->depth = depth < 0 ? -1 : depth;
+    c->depth = depth;
     c->one_shot = (c->o.flags & PAWL_CACHE_ONE_SHOT) != 0;
     c->batch_limit = BATCH_LIMIT;
     list_init(&c->queue);
@@ -248,10 +248,21 @@ void cache_start(struct pawl_cache *c)
     step_end(e); /* a listener may have freed it by now */
 }
 
+static bool are_good(const struct pawl_cache_options *options)
+{
+    const int known =
+        PAWL_CACHE_NO_DATA | PAWL_CACHE_COMPRESSED | PAWL_CACHE_NO_ROOT | PAWL_CACHE_ONE_SHOT;
+    struct pawl_cache_options o;
+
+    TAKE(o, options);
+    return (o.flags & ~known) == 0;
+}
+
 int pawl_cache_new(struct pawl_client *client, const char *path, int depth,
                    const struct pawl_cache_options *options, struct pawl_cache **out)
 {
-    int rc = client == NULL || out == NULL || !prepare_is_good_path(path, false)
+    int rc = client == NULL || out == NULL || !prepare_is_good_path(path, false) ||
+                     depth < PAWL_CACHE_TREE || !are_good(options)
                  ? PAWL_ERR_BAD_ARGUMENTS
                  : cache_new(client, path, depth, options, out);
 

@@ -112,6 +112,7 @@ static int take_list(struct pawl_queue *q, const struct pawl_reply *reply)
         q->n_entries = n;
         q->next = 0;
         q->n_taken = q->n_stuck = 0;
+        q->rest_ms = 0;
         q->n_since_listing = 0;
         q->n_children = reply->children.n;
         q->listed = true;
@@ -236,7 +237,7 @@ static void wake(void *queue)
 {
     struct pawl_queue *q = queue;
 
-    q->dirty = q->dirty || q->n_stuck > 0;
+    q->dirty = q->dirty || q->n_stuck > 0 || q->rest_ms != 0;
     if (!q->ready && !q->making) {
         queue_make(q);
     } else {
@@ -258,6 +259,12 @@ static bool must_list(const struct pawl_queue *q)
             (q->o.kind == PAWL_QUEUE_PRIORITY && q->n_since_listing >= q->o.items_before_refresh));
 }
 
+/* Or earlier, if something was passed over. */
+static void wake_at(struct pawl_queue *q, int64_t at_ms)
+{
+    timer_set(q->r.e, &q->timer, q->rest_ms != 0 && q->rest_ms < at_ms ? q->rest_ms : at_ms);
+}
+
 static bool is_due(struct pawl_queue *q, const struct queue_entry *entry)
 {
     int64_t wait;
@@ -268,9 +275,21 @@ static bool is_due(struct pawl_queue *q, const struct queue_entry *entry)
     wait = (int64_t)entry->rank - machine_wall_ms();
     if (wait > 0) {
         wait = wait < LONGEST_NAP_MS ? wait : LONGEST_NAP_MS;
-        timer_set(q->r.e, &q->timer, machine_now_ms() + wait);
+        wake_at(q, machine_now_ms() + wait);
     }
     return wait <= 0;
+}
+
+/* What we have refused not long ago is left to others. */
+static void pass_over_refused(struct pawl_queue *q)
+{
+    int64_t now = machine_now_ms(), until;
+
+    while (q->next < q->n_entries &&
+           (until = refused_until_ms(&q->refused, q->entries[q->next].name)) > now) {
+        q->rest_ms = q->rest_ms == 0 || until < q->rest_ms ? until : q->rest_ms;
+        q->next++;
+    }
 }
 
 static void consume_next(struct pawl_queue *q)
@@ -278,6 +297,7 @@ static void consume_next(struct pawl_queue *q)
     if (q->job.state != JOB_NONE || q->listing) {
         return;
     }
+    pass_over_refused(q);
     if (must_list(q)) {
         ask_list(q);
     } else if (q->next < q->n_entries) {
@@ -286,8 +306,8 @@ static void consume_next(struct pawl_queue *q)
             job_begin(q, q->entries[q->next++].name);
         }
     } else {
-        if (q->n_stuck > 0) {
-            timer_set(q->r.e, &q->timer, machine_now_ms() + QUEUE_PAUSE_MS);
+        if (q->n_stuck > 0 || q->rest_ms != 0) {
+            wake_at(q, q->n_stuck > 0 ? machine_now_ms() + QUEUE_PAUSE_MS : q->rest_ms);
         }
         if (q->n_taken > 0) {
             watch_locks(q);
@@ -324,6 +344,7 @@ static void destroy(struct recipe *r)
     struct pawl_queue *q = container_of(r, struct pawl_queue, r);
 
     job_fini(q);
+    refused_fini(&q->refused);
     queue_entries_free(q->entries, q->n_entries);
     recipe_fini(r);
     free(q->base);
@@ -370,6 +391,14 @@ static int begin(struct pawl_queue *q, const char *path)
     return rc;
 }
 
+static bool are_good(const struct pawl_queue_options *o)
+{
+    return (unsigned)o->kind <= PAWL_QUEUE_DELAY &&
+           (unsigned)o->on_failure <= PAWL_ON_FAILURE_DROP && o->max_items >= 0 &&
+           o->items_before_refresh >= 0 &&
+           (o->lock_path == NULL || prepare_is_good_path(o->lock_path, false));
+}
+
 int pawl_queue_new(struct pawl_client *c, const char *path,
                    const struct pawl_queue_options *options, struct pawl_queue **out)
 {
@@ -393,9 +422,8 @@ int pawl_queue_new(struct pawl_client *c, const char *path,
     recipe_watch_init(&q->r, &q->watch, folder_event, q);
     recipe_watch_init(&q->r, &q->lock_watch, locks_event, q);
     job_init(q);
-    rc = q->o.lock_path == NULL || prepare_is_good_path(q->o.lock_path, false)
-             ? begin(q, path)
-             : PAWL_ERR_BAD_ARGUMENTS;
+    refused_init(&q->refused);
+    rc = are_good(&q->o) ? begin(q, path) : PAWL_ERR_BAD_ARGUMENTS;
     if (rc != 0) {
         destroy(&q->r);
         return rc;

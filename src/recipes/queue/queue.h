@@ -10,14 +10,32 @@
 #include "pawl/queue.h"
 #include "recipes/core/recipe.h"
 #include "recipes/queue/queue_names.h"
+#include "recipes/queue/queue_refused.h"
 
 enum { QUEUE_OWNER_BYTES = 320, QUEUE_PAUSE_MS = 1000 };
 
 /* The node that is being consumed.
  *
- *   without locks   READING -> TAKING -> CONSUMING
- *   with locks      LOCKING -> READING -> CONSUMING -> ENDING */
-enum job_state { JOB_NONE, JOB_LOCKING, JOB_READING, JOB_TAKING, JOB_CONSUMING, JOB_ENDING };
+ *   without locks          +------ gone, or it failed ------+
+ *                          |               |                |
+ *   NONE ---> READING ---> TAKING ---> CONSUMING ---> ENDING ---> NONE
+ *
+ *   with locks       the item may still be there: its lock must be known to be gone
+ *             +------------+---------------------------+------> UNLOCKING ---> NONE
+ *             |            |                           |
+ *   NONE ---> LOCKING ---> READING ---> CONSUMING ---> ENDING ---> NONE
+ *
+ * ENDING: what was consumed is deleted, what was refused is put again. */
+enum job_state {
+    JOB_NONE,
+    JOB_LOCKING,
+    JOB_READING,
+    JOB_TAKING,
+    JOB_CONSUMING,
+    JOB_ENDING,
+    JOB_UNLOCKING,
+    N_JOB_STATES
+};
 
 struct job {
     enum job_state state;
@@ -25,7 +43,8 @@ struct job {
     const char *name;   /* the last part of path */
     int64_t session_id; /* that the lock belongs to */
     struct strbuf data;
-    size_t done; /* the data before this were consumed */
+    size_t done;       /* the data before this were consumed */
+    bool then_goes_on; /* UNLOCKING: the next one at once, and not after a pause */
     struct note note;
 };
 
@@ -50,6 +69,10 @@ struct pawl_queue {
     /* nodes that others work on */
     size_t n_taken;
     size_t n_stuck; /* ... that could not be had */
+
+    /* nodes that we have refused */
+    struct refused refused;
+    int64_t rest_ms; /* some were passed over that will be looked at then; 0: none */
     struct step_watch lock_watch;
     bool asking_locks;
 

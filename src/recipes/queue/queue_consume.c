@@ -22,53 +22,149 @@ void job_fini(struct pawl_queue *q)
     strbuf_fini(&q->job.data);
 }
 
+/* ---- states ---- */
+
+static const uint8_t may_follow[N_JOB_STATES] = {
+    [JOB_NONE] = 1 << JOB_LOCKING | 1 << JOB_READING,
+    [JOB_LOCKING] = 1 << JOB_LOCKING | 1 << JOB_READING | 1 << JOB_UNLOCKING | 1 << JOB_NONE,
+    [JOB_READING] =
+        1 << JOB_TAKING | 1 << JOB_CONSUMING | 1 << JOB_ENDING | 1 << JOB_UNLOCKING | 1 << JOB_NONE,
+    [JOB_TAKING] = 1 << JOB_CONSUMING | 1 << JOB_NONE,
+    [JOB_CONSUMING] = 1 << JOB_ENDING,
+    [JOB_ENDING] = 1 << JOB_UNLOCKING | 1 << JOB_NONE,
+    [JOB_UNLOCKING] = 1 << JOB_NONE,
+};
+
+static void job_check(const struct pawl_queue *q)
+{
+    const struct job *j = &q->job;
+
+    ASSERT((j->state == JOB_NONE) == (j->path == NULL));
+    ASSERT(j->state != JOB_NONE || j->lock == NULL);
+    ASSERT(j->state != JOB_TAKING || j->lock == NULL);
+    ASSERT((j->state != JOB_LOCKING && j->state != JOB_UNLOCKING) || j->lock != NULL);
+}
+
+static void job_move(struct pawl_queue *q, enum job_state next)
+{
+    ASSERT((may_follow[q->job.state] & 1 << next) != 0);
+    q->job.state = next;
+    job_check(q);
+}
+
 /* ---- the end of it ---- */
 
-/* The item is gone, or must be there for others: so it does not matter when the lock goes. One of
- * a session that has ended goes by itself, and what is there may be somebody else's. */
-static void unlock(struct pawl_queue *q)
+static void job_drop(struct pawl_queue *q)
 {
     struct job *j = &q->job;
 
-    if (j->lock != NULL && j->session_id == q->r.e->core->session_id) {
-        pawl_delete_async(q->r.client,
-                          PAWL_DELETE(.path = j->lock, .flags = PAWL_IDEMPOTENT | PAWL_GUARANTEED),
-                          NULL, NULL);
-    }
     free(j->lock);
-    j->lock = NULL;
+    free(j->path);
+    j->lock = j->path = NULL;
+    if (j->state != JOB_NONE) { /* else there was no memory to begin it */
+        job_move(q, JOB_NONE);
+    }
 }
 
-static void let_go(struct pawl_queue *q)
+/* One of a session that has ended goes by itself, and what is there may be somebody else's. */
+static bool lock_is_ours(const struct pawl_queue *q)
 {
-    unlock(q);
-    free(q->job.path);
-    q->job.path = NULL;
-    q->job.state = JOB_NONE;
+    return q->job.lock != NULL && q->job.session_id == q->r.e->core->session_id;
 }
 
-static void end(struct pawl_queue *q)
+/* The item is gone: nobody locks it any more, so it does not matter when the lock goes. */
+static void end_gone(struct pawl_queue *q)
 {
-    let_go(q);
+    if (lock_is_ours(q)) {
+        pawl_delete_async(
+            q->r.client,
+            PAWL_DELETE(.path = q->job.lock, .flags = PAWL_IDEMPOTENT | PAWL_GUARANTEED), NULL,
+            NULL);
+    }
+    job_drop(q);
     queue_next(q);
+}
+
+static void job_unlocked(struct pawl_queue *q)
+{
+    bool goes_on = q->job.then_goes_on;
+
+    job_drop(q);
+    if (goes_on) {
+        queue_next(q);
+    }
+}
+
+static void delete_lock(struct pawl_queue *q);
+
+static void lock_seen(const struct pawl_reply *reply, void *queue)
+{
+    struct pawl_queue *q = queue;
+    size_t len = strlen(q->owner);
+    bool ours = reply->err == 0 && reply->stat.ephemeral_owner == q->r.e->core->session_id &&
+                reply->data.len == len && memcmp(reply->data.data, q->owner, len) == 0;
+
+    if (ours) {
+        delete_lock(q);
+    } else {
+        job_unlocked(q);
+    }
+    recipe_unref(&q->r);
+}
+
+/* Whether it happened is not known. Deleted once more it might be another's by now: the item is
+ * still there, and others want it. */
+static void lock_deleted(const struct pawl_reply *reply, void *queue)
+{
+    struct pawl_queue *q = queue;
+    bool unknown = reply->outcome == PAWL_OUTCOME_UNKNOWN && reply->err != PAWL_ERR_CLOSING;
+
+    if (unknown && lock_is_ours(q) &&
+        pawl_get_async(q->r.client, q->job.lock, NULL, lock_seen, q) == 0) {
+        return; /* with our reference */
+    }
+    job_unlocked(q);
+    recipe_unref(&q->r);
+}
+
+static void delete_lock(struct pawl_queue *q)
+{
+    if (pawl_delete_async(q->r.client, PAWL_DELETE(.path = q->job.lock), lock_deleted, q) == 0) {
+        recipe_ref(&q->r);
+    } else {
+        job_unlocked(q);
+    }
+}
+
+/* The item may still be there for others. */
+static void end_there(struct pawl_queue *q, bool goes_on)
+{
+    q->job.then_goes_on = goes_on;
+    if (lock_is_ours(q)) {
+        job_move(q, JOB_UNLOCKING);
+        delete_lock(q);
+    } else {
+        job_unlocked(q);
+    }
 }
 
 /* It is still there and shall be looked at again, but not at once; meanwhile the others, if it is
  * this one alone that cannot be had. */
 static void end_badly(struct pawl_queue *q, int err)
 {
+    bool stuck = err == PAWL_ERR_NO_AUTH || err == PAWL_ERR_NOT_EMPTY || err == PAWL_ERR_TOO_LARGE;
+
     if (err != PAWL_ERR_CLOSING) {
         log_warn("queue %s: %s: %s", q->base, q->job.name, pawl_strerror(err));
     }
-    let_go(q);
-    if (err == PAWL_ERR_NO_AUTH || err == PAWL_ERR_NOT_EMPTY || err == PAWL_ERR_TOO_LARGE) {
+    if (stuck) {
         q->n_stuck++;
-        queue_next(q);
-        return;
+    } else {
+        q->next = q->n_entries;
+        q->dirty = true;
+        queue_failed(q, err);
     }
-    q->next = q->n_entries;
-    q->dirty = true;
-    queue_failed(q, err);
+    end_there(q, stuck);
 }
 
 static char *stem_path(const struct pawl_queue *q)
@@ -112,6 +208,16 @@ static int put_again(struct pawl_queue *q, struct pawl_multi *m, pawl_reply_fn d
 
 static void requeue(struct pawl_queue *q);
 
+/* The third of what requeue() asks for. */
+static void remember_refusal(struct pawl_queue *q, const struct pawl_reply *reply)
+{
+    const char *path = reply->n_results == 3 ? reply->results[2]->path : NULL;
+
+    if (path != NULL) {
+        refused_put_again(&q->refused, q->job.name, strrchr(path, '/') + 1, machine_now_ms());
+    }
+}
+
 /* NO_NODE: the answer to an earlier try was lost, or the lock, and with it our right to do it. */
 static void requeued(const struct pawl_reply *reply, void *queue)
 {
@@ -119,9 +225,13 @@ static void requeued(const struct pawl_reply *reply, void *queue)
 
     if (is_link_trouble(reply->err)) {
         requeue(q);
-    } else if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
+    } else if (recipe_was_done(reply)) {
+        remember_refusal(q, reply);
         q->dirty = true;
-        end(q);
+        end_gone(q);
+    } else if (reply->err == PAWL_ERR_NO_NODE) {
+        q->dirty = true;
+        end_there(q, true);
     } else {
         end_badly(q, reply->err);
     }
@@ -135,7 +245,7 @@ static void requeue(struct pawl_queue *q)
 
     if (q->job.session_id != q->r.e->core->session_id) {
         q->dirty = true; /* the lock is gone: it is anybody's, just where it is */
-        end(q);
+        end_there(q, true);
         return;
     }
     m = pawl_multi_new(q->r.client);
@@ -159,7 +269,8 @@ static void deleted(const struct pawl_reply *reply, void *queue)
     struct pawl_queue *q = queue;
 
     if (recipe_was_done(reply)) {
-        end(q);
+        refused_forget(&q->refused, q->job.name);
+        end_gone(q);
     } else {
         end_badly(q, reply->err);
     }
@@ -183,12 +294,12 @@ static void consumed(struct pawl_queue *q, bool finished)
 {
     struct job *j = &q->job;
 
-    j->state = JOB_ENDING;
+    job_move(q, JOB_ENDING);
     if (j->lock == NULL) {
         if (!finished) {
             put_again(q, NULL, NULL); /* taken, but not worked on */
         }
-        end(q);
+        end_gone(q);
     } else if (finished) {
         delete_item(q);
     } else {
@@ -202,7 +313,8 @@ static void consumed(struct pawl_queue *q, bool finished)
 static bool call_consumer(struct pawl_queue *q, struct pawl_bytes data)
 {
     struct job *j = &q->job;
-    struct pawl_item item = {.data = data, .name = j->name};
+    struct pawl_item item = {
+        .data = data, .name = j->name, .attempt = refused_times(&q->refused, j->name) + 1};
     char id[1024] = "";
     size_t len;
     const char *has = queue_name_id(j->name, &len);
@@ -268,13 +380,14 @@ static void hand_over(struct pawl_queue *q)
     if (queue_items_check(strbuf_bytes(&j->data), &n) != 0) {
         log_warn("queue %s: %s is damaged and dropped", q->base, j->name);
         if (j->lock == NULL) {
-            end(q);
+            end_gone(q);
         } else {
+            job_move(q, JOB_ENDING);
             delete_item(q);
         }
         return;
     }
-    j->state = JOB_CONSUMING;
+    job_move(q, JOB_CONSUMING);
     j->done = QUEUE_ITEMS_FIRST;
     if (q->r.freed) {
         consumed(q, false);
@@ -294,7 +407,7 @@ static void taken(const struct pawl_reply *reply, void *queue)
         hand_over(q);
     } else if (err == PAWL_ERR_NO_NODE || err == PAWL_ERR_BAD_VERSION || is_link_trouble(err)) {
         q->dirty = q->dirty || err != PAWL_ERR_NO_NODE;
-        end(q);
+        end_gone(q);
     } else {
         end_badly(q, err);
     }
@@ -308,7 +421,7 @@ static void take(struct pawl_queue *q, int32_t version)
         q);
 
     if (rc == 0) {
-        q->job.state = JOB_TAKING;
+        job_move(q, JOB_TAKING);
         recipe_ref(&q->r);
     } else {
         end_badly(q, rc);
@@ -323,7 +436,7 @@ static void read_item(const struct pawl_reply *reply, void *queue)
     strbuf_clear(&j->data);
     strbuf_append(&j->data, reply->data.data, reply->data.len);
     if (q->r.freed || reply->err == PAWL_ERR_NO_NODE) {
-        end(q);
+        end_there(q, true);
     } else if (reply->err != 0 || j->data.failed) {
         end_badly(q, reply->err != 0 ? reply->err : PAWL_ERR_NO_MEMORY);
     } else if (j->lock == NULL) {
@@ -339,7 +452,7 @@ static void read_it(struct pawl_queue *q)
     int rc = pawl_get_async(q->r.client, q->job.path, NULL, read_item, q);
 
     if (rc == 0) {
-        q->job.state = JOB_READING;
+        job_move(q, JOB_READING);
         recipe_ref(&q->r);
     } else {
         end_badly(q, rc);
@@ -386,14 +499,14 @@ static void locked(const struct pawl_reply *reply, void *queue)
     }
     if (reply->err == PAWL_ERR_NODE_EXISTS) {
         q->n_taken++;
-        end(q);
+        end_there(q, true);
     } else if (reply->err == PAWL_ERR_NO_NODE) {
-        end(q);
+        end_there(q, false);
         queue_make(q);
     } else if (reply->err != 0) {
         end_badly(q, reply->err);
     } else if (q->r.freed) {
-        end(q);
+        end_there(q, true);
     } else if (j->session_id != q->r.e->core->session_id) {
         delete_old_lock(q);
     } else {
@@ -411,7 +524,7 @@ static void lock_it(struct pawl_queue *q)
                                locked, q);
 
     if (rc == 0) {
-        q->job.state = JOB_LOCKING;
+        job_move(q, JOB_LOCKING);
         recipe_ref(&q->r);
     } else {
         end_badly(q, rc);
