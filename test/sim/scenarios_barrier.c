@@ -183,7 +183,6 @@ static void late_closing_shuts_no_room(struct world *w, int32_t late_op)
     pawl_double_barrier_free(b.room);
     pawl_double_barrier_free(c.room);
     pawl_double_barrier_free(d.room);
-    pawl_double_barrier_free(other->room); /* its memory */
     UNTIL(world_n_watches(w) == 0);
 }
 
