@@ -4,10 +4,10 @@
  *
  *     struct pawl_double_barrier *b;
  *
- *     pawl_double_barrier_new(client, "/jobs/42/step", 5, &b);
+ *     check(pawl_double_barrier_new(client, "/jobs/42/step", 5, &b), "double barrier");
  *     if (pawl_double_barrier_enter(b, 60000) == PAWL_OK) {
- *         ... all five are here ...
- *         pawl_double_barrier_leave(b, 60000);
+ *         // all five are here
+ *         check(pawl_double_barrier_leave(b, 60000), "leave");
  *     }
  *     pawl_double_barrier_free(b);
  *

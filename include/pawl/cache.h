@@ -7,8 +7,8 @@
  *     const struct pawl_node *n;
  *     struct pawl_cache *c;
  *
- *     pawl_cache_new(client, "/config", PAWL_CACHE_TREE, &o, &c);
- *     pawl_cache_wait(c, 10000);
+ *     check(pawl_cache_new(client, "/config", PAWL_CACHE_TREE, &o, &c), "cache");
+ *     check(pawl_cache_wait(c, 10000), "wait");
  *     n = pawl_cache_get(c, "/config/limits");
  *     if (n != NULL) {
  *         use(n->data);

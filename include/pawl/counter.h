@@ -4,9 +4,9 @@
  *     struct pawl_atomic *orders;
  *     struct pawl_atomic_result r;
  *
- *     pawl_atomic_new(client, "/orders/number", NULL, &orders);
+ *     check(pawl_atomic_new(client, "/orders/number", NULL, &orders), "atomic");
  *     if (pawl_atomic_increment(orders, &r) == PAWL_OK && r.succeeded) {
- *         ... r.after is ours alone ...
+ *         // r.after is ours alone
  *     }
  *     pawl_atomic_free(orders);
  *

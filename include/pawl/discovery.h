@@ -5,16 +5,19 @@
  *     struct pawl_provider *web;
  *     struct pawl_instance *one;
  *     char uri[256];
+ *     int rc;
  *
- *     pawl_discovery_new(client, "/services", &d);
- *     pawl_discovery_register(d, PAWL_INSTANCE(.name = "web", .id = "web-1", .port = 8080,
- *                                              .uri_spec = "{scheme}://{address}:{port}/"), -1);
+ *     check(pawl_discovery_new(client, "/services", &d), "discovery");
+ *     rc = pawl_discovery_register(
+ *         d, PAWL_INSTANCE(.name = "web", .id = "web-1", .port = 8080,
+ *                          .uri_spec = "{scheme}://{address}:{port}/"), -1);
+ *     check(rc, "register");
  *
- *     pawl_provider_new(client, "/services", "web", NULL, &web);
- *     pawl_provider_wait(web, 10000);
+ *     check(pawl_provider_new(client, "/services", "web", NULL, &web), "provider");
+ *     check(pawl_provider_wait(web, 10000), "wait");
  *     if (pawl_provider_get(web, &one) == PAWL_OK) {
- *         pawl_instance_uri(one, NULL, 0, uri, sizeof(uri));
- *         ... or, if it does not answer: pawl_provider_note_error(web, one);
+ *         check(pawl_instance_uri(one, NULL, 0, uri, sizeof(uri)), "uri");
+ *         // or, if it does not answer: pawl_provider_note_error(web, one);
  *         pawl_instance_free(one);
  *     }
  *

@@ -8,9 +8,9 @@
  *         .size = sizeof(o), .id = "worker-7", .on_leader = on_leader, .on_lost = on_lost};
  *     struct pawl_latch *l;
  *
- *     pawl_latch_new(client, "/jobs/leader", &o, &l);
- *     pawl_latch_start(l);
- *     ... pawl_latch_is_leader(l) is the truth at any time ...
+ *     check(pawl_latch_new(client, "/jobs/leader", &o, &l), "latch");
+ *     check(pawl_latch_start(l), "start");
+ *     // pawl_latch_is_leader(l) is the truth at any time
  *     pawl_latch_free(l);
  *
  * Who leads a latch does so until he closes it or his session ends; who has lost his place gets a

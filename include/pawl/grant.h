@@ -5,8 +5,8 @@
  * they are granted. What other libraries give is a boolean that was true once; a grant tells the
  * truth now, by our own clock, also in a process that was stopped, swapped out or cut off:
  *
- *     while (there_is_work && pawl_grant_held(g)) {
- *         write_to_storage(block, pawl_grant_token(g));
+ *     while (there_is_work() && pawl_grant_held(g)) {
+ *         write_to_storage(pawl_grant_token(g));
  *     }
  *
  * The token is the number of the transaction that made our node. It is larger for every later

@@ -4,9 +4,9 @@
  *     struct pawl_group *g;
  *     struct pawl_nodes *members;
  *
- *     pawl_group_join(client, "/workers", "worker-7", NULL, &g);
- *     ...
- *     pawl_group_members(g, &members);     who is there, ourselves included
+ *     check(pawl_group_join(client, "/workers", "worker-7", NULL, &g), "join");
+ *     // ...
+ *     check(pawl_group_members(g, &members), "members"); // ourselves included
  *     pawl_nodes_free(members);
  *     pawl_group_leave(g);
  *

@@ -3,10 +3,10 @@
  *
  *     struct pawl_lock *l;
  *
- *     pawl_lock_new(client, "/jobs/backup", NULL, &l);
+ *     check(pawl_lock_new(client, "/jobs/backup", NULL, &l), "lock");
  *     if (pawl_lock_acquire(l, 10000) == PAWL_OK) {
- *         ... work while pawl_lock_held(l), fence with pawl_lock_token(l) ...
- *         pawl_lock_release(l);
+ *         // work while pawl_lock_held(l), fence with pawl_lock_token(l)
+ *         check(pawl_lock_release(l), "release");
  *     }
  *     pawl_lock_free(l);
  *

@@ -4,10 +4,10 @@
  *     struct pawl_lock *both[] = {from_account, to_account};
  *     struct pawl_multilock *m;
  *
- *     pawl_multilock_new(both, 2, &m);
+ *     check(pawl_multilock_new(both, 2, &m), "multilock");
  *     if (pawl_multilock_acquire(m, 10000) == PAWL_OK) {
- *         ... work while pawl_multilock_held(m) ...
- *         pawl_multilock_release(m);
+ *         // work while pawl_multilock_held(m)
+ *         check(pawl_multilock_release(m), "release");
  *     }
  *     pawl_multilock_free(m);
  *

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pawl.h - everything. */
+/* pawl.h - everything.
+ *
+ * In the examples at the top of the headers `client` is an open handle, and check(rc, what) is a
+ * function of yours that prints pawl_strerror(rc) and ends the program, as in
+ * examples/example.h. */
 #ifndef PAWL_PAWL_H
 #define PAWL_PAWL_H
 

@@ -10,9 +10,9 @@
  *                                    .consumer = work};
  *     struct pawl_queue *q;
  *
- *     pawl_queue_new(client, "/jobs", &o, &q);
- *     pawl_queue_put(q, PAWL_PUT(.item = {"resize 7", 8}), 10000);
- *     ...
+ *     check(pawl_queue_new(client, "/jobs", &o, &q), "queue");
+ *     check(pawl_queue_put(q, PAWL_PUT(.item = {"resize 7", 8}), 10000), "put");
+ *     // ...
  *     pawl_queue_free(q);
  *
  * The nodes, names and bytes are those of Curator's DistributedQueue, DistributedIdQueue,

@@ -3,10 +3,10 @@
  *
  *     struct pawl_rwlock *rw;
  *
- *     pawl_rwlock_new(client, "/files/prices", NULL, &rw);
+ *     check(pawl_rwlock_new(client, "/files/prices", NULL, &rw), "rwlock");
  *     if (pawl_lock_acquire(pawl_rwlock_reader(rw), 10000) == PAWL_OK) {
- *         ... read while pawl_lock_held(pawl_rwlock_reader(rw)) ...
- *         pawl_lock_release(pawl_rwlock_reader(rw));
+ *         // read while pawl_lock_held(pawl_rwlock_reader(rw))
+ *         check(pawl_lock_release(pawl_rwlock_reader(rw)), "release");
  *     }
  *     pawl_rwlock_free(rw);
  *

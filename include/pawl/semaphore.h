@@ -5,10 +5,10 @@
  *     struct pawl_semaphore *s;
  *     struct pawl_lease *lease;
  *
- *     pawl_semaphore_new(client, "/licences", &options, &s);
+ *     check(pawl_semaphore_new(client, "/licences", &options, &s), "semaphore");
  *     if (pawl_semaphore_acquire(s, 10000, &lease) == PAWL_OK) {
- *         ... work while pawl_grant_held(pawl_lease_grant(lease)) ...
- *         pawl_lease_release(lease);
+ *         // work while pawl_grant_held(pawl_lease_grant(lease))
+ *         check(pawl_lease_release(lease), "release");
  *     }
  *     pawl_semaphore_free(s);
  *

@@ -16,8 +16,8 @@
  *         return 1;
  *     }
  *     printf("connect to %s\n", pawl_server_address(server));
- *     ...
- *     pawl_server_stop(server);
+ *     // ...
+ *     check(pawl_server_stop(server), "stop");
  *
  * Several servers may run in one process, each on a folder and an address of its own. Every
  * function may be called from any thread.

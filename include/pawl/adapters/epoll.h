@@ -4,9 +4,11 @@
  * For a client opened with PAWL_DISPATCH_EXTERNAL: it has no threads, its callbacks run inside
  * pawl_epoll_process(), on the thread of your loop.
  *
+ *     struct epoll_event events[16];
  *     struct pawl_epoll pawl;
+ *     int i, n;
  *
- *     pawl_epoll_start(&pawl, epoll_fd, client);
+ *     check(pawl_epoll_start(&pawl, epoll_fd, client), "start");
  *     while (running) {
  *         n = epoll_wait(epoll_fd, events, 16, pawl_epoll_timeout(&pawl, my_timeout_ms));
  *         for (i = 0; i < n; i++) {
@@ -14,7 +16,7 @@
  *                 mine(&events[i]);
  *             }
  *         }
- *         pawl_epoll_process(&pawl, events, n);
+ *         check(pawl_epoll_process(&pawl, events, n), "process");
  *     }
  *     pawl_epoll_stop(&pawl);
  *     pawl_client_close(client);

@@ -6,7 +6,7 @@
  *
  *     struct pawl_libevent pawl;
  *
- *     pawl_libevent_start(&pawl, base, client);
+ *     check(pawl_libevent_start(&pawl, base, client), "start");
  *     event_base_dispatch(base);
  *
  * and, when it is no longer needed, from a callback or anywhere else on that thread:

@@ -6,7 +6,7 @@
  *
  *     struct pawl_uv pawl;
  *
- *     pawl_uv_start(&pawl, uv_default_loop(), client);
+ *     check(pawl_uv_start(&pawl, uv_default_loop(), client), "start");
  *     uv_run(uv_default_loop(), UV_RUN_DEFAULT);
  *
  * and, when it is no longer needed, from a callback or anywhere else on that thread:
