@@ -32,9 +32,9 @@ endfunction()
 
 # build/lib/libpawl.so
 pawl_objects(client_objects ${client_layers})
-pawl_half(pawl_shared pawl load.c ${client_objects})
-target_link_libraries(pawl_shared PRIVATE ZLIB::ZLIB PkgConfig::JANSSON Threads::Threads
-                      ${CMAKE_DL_LIBS})
+pawl_half(pawl_shared pawl load.c ${client_objects} ${CMAKE_SOURCE_DIR}/src/half/json.c)
+target_include_directories(pawl_shared PRIVATE ${JANSSON_INCLUDE_DIRS})
+target_link_libraries(pawl_shared PRIVATE ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
 
 # build/lib/libpawl-server.so
 pawl_objects(server_objects ${server_layers})

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* half.h - libpawl in two files, so that a client does not load what only a server needs.
  *
- *   libpawl.so          client and recipes, and load.c in the place of the server
+ *   libpawl.so          client and recipes, with load.c in the place of the server and json.c in
+ *                       that of jansson
  *   libpawl-server.so   the server with its libraries (libuv, libcrypto, libsnappy), and table.c
  *
  * The first call of <pawl/server.h>, or the first handle on local:DIR, loads the second file from

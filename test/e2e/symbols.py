@@ -36,8 +36,8 @@ def compare(what, found, expected):
     return found == expected
 
 
-# What libpawl.so may need, beside what a sanitizer brings: JSON is service discovery's.
-CLIENT_NEEDS = re.compile(r"lib(z|jansson|c|pthread|dl|[at]san|ubsan|gcc_s|m)\.so|ld-linux")
+# What libpawl.so may need, beside what a sanitizer brings.
+CLIENT_NEEDS = re.compile(r"lib(z|c|pthread|dl|[at]san|ubsan|gcc_s|m)\.so|ld-linux")
 
 
 def dynamic(path, tag):
