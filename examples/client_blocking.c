@@ -4,8 +4,8 @@
  *
  *   cc -std=c99 client_blocking.c $(pkg-config --cflags --libs pawl)
  *   ./a.out 127.0.0.1:2181              any ZooKeeper or pawld
- *   ./a.out local:/tmp/coordination     no server at all: the processes that open the folder share
- * it
+ *   ./a.out local:/tmp/coordination     no server at all: the processes that open the directory
+ * share it
  *   ./a.out                             a server in memory, inside this program
  *
  * Every call here waits for its answer. That is the easiest way to use the library, and not a slow

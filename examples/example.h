@@ -70,22 +70,22 @@ static inline int wait_for_workers(void)
     return failed;
 }
 
-/* A new folder, and its removal. */
-static inline void make_folder(char *folder)
+/* A new directory, and its removal. */
+static inline void make_directory(char *directory)
 {
-    if (mkdtemp(folder) == NULL) {
-        perror(folder);
+    if (mkdtemp(directory) == NULL) {
+        perror(directory);
         exit(1);
     }
 }
 
-static inline void remove_folder(const char *folder)
+static inline void remove_directory(const char *directory)
 {
     char command[128];
 
-    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    snprintf(command, sizeof(command), "rm -rf '%s'", directory);
     if (system(command) != 0) {
-        fprintf(stderr, "%s is still there\n", folder);
+        fprintf(stderr, "%s is still there\n", directory);
     }
 }
 

@@ -161,17 +161,17 @@ static int supervise(const char *self, const char *servers, const char *file)
 
 int main(int argc, char **argv)
 {
-    char folder[] = "/tmp/guarded-file-XXXXXX", local[64], file[64];
+    char directory[] = "/tmp/guarded-file-XXXXXX", local[64], file[64];
     int rc;
 
     if (argc == 5 && strcmp(argv[1], "--worker") == 0) {
         return work(atoi(argv[2]), argv[3], argv[4]);
     }
     check_arguments(argc, argv, 1, "guarded_file" USAGE_SERVERS);
-    make_folder(folder);
-    snprintf(local, sizeof(local), "local:%s/coordination", folder);
-    snprintf(file, sizeof(file), "%s/file", folder);
+    make_directory(directory);
+    snprintf(local, sizeof(local), "local:%s/coordination", directory);
+    snprintf(file, sizeof(file), "%s/file", directory);
     rc = supervise(argv[0], argc > 1 ? argv[1] : local, file);
-    remove_folder(folder);
+    remove_directory(directory);
     return rc;
 }

@@ -6,8 +6,8 @@
  * The numbers come from a plain file that knows nothing of locking: read the last one, add one,
  * write it back. Without the lock two workers would soon do that at the same time.
  *
- * SERVERS is where the lock lives: "local:DIR" (the default is a folder that is removed at the end)
- * needs no server at all; "host:2181" is pawld or ZooKeeper. The program is the same. */
+ * SERVERS is where the lock lives: "local:DIR" (the default is a directory that is removed at the
+ * end) needs no server at all; "host:2181" is pawld or ZooKeeper. The program is the same. */
 #define _POSIX_C_SOURCE 200809L
 #include "example.h"
 
@@ -45,14 +45,14 @@ static long next_number(const char *file)
 
 /* ---- one worker ---- */
 
-static int work(int worker, const char *servers, const char *folder)
+static int work(int worker, const char *servers, const char *directory)
 {
     struct pawl_client *c = connect_to(servers);
     struct pawl_lock *lock;
     char file[128];
     int rounds = atoi(getenv("ROUNDS"));
 
-    snprintf(file, sizeof(file), "%s/last-order", folder);
+    snprintf(file, sizeof(file), "%s/last-order", directory);
     check(pawl_lock_new(c, "/shop/orders", NULL, &lock), "lock");
     for (int i = 0; i < rounds; i++) {
         struct order order = {.worker = worker};
@@ -93,7 +93,7 @@ static int verdict(const struct order *orders, long n)
     return faults;
 }
 
-static int run_shop(const char *self, const char *servers, const char *folder, int workers,
+static int run_shop(const char *self, const char *servers, const char *directory, int workers,
                     int rounds)
 {
     static struct order orders[MAX_ORDERS];
@@ -108,7 +108,7 @@ static int run_shop(const char *self, const char *servers, const char *folder, i
     }
     printf("%d workers, %d orders each, one lock on %s\n", workers, rounds, servers);
     for (int i = 1; i <= workers; i++) {
-        start_worker(self, i, servers, folder, ends[1]);
+        start_worker(self, i, servers, directory, ends[1]);
     }
     close(ends[1]);
     while (n < MAX_ORDERS &&
@@ -131,7 +131,7 @@ static int run_shop(const char *self, const char *servers, const char *folder, i
 
 int main(int argc, char **argv)
 {
-    char folder[] = "/tmp/order-numbers-XXXXXX", local[64], text[16];
+    char directory[] = "/tmp/order-numbers-XXXXXX", local[64], text[16];
     int workers = argc > 2 ? atoi(argv[2]) : WORKERS, rounds = argc > 3 ? atoi(argv[3]) : ROUNDS;
     int rc;
 
@@ -146,9 +146,9 @@ int main(int argc, char **argv)
     }
     snprintf(text, sizeof(text), "%d", rounds);
     setenv("ROUNDS", text, 1);
-    make_folder(folder);
-    snprintf(local, sizeof(local), "local:%s/coordination", folder);
-    rc = run_shop(argv[0], argc > 1 ? argv[1] : local, folder, workers, rounds);
-    remove_folder(folder);
+    make_directory(directory);
+    snprintf(local, sizeof(local), "local:%s/coordination", directory);
+    rc = run_shop(argv[0], argc > 1 ? argv[1] : local, directory, workers, rounds);
+    remove_directory(directory);
     return rc;
 }

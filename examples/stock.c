@@ -108,16 +108,16 @@ static int run_shop(const char *self, const char *servers)
 
 int main(int argc, char **argv)
 {
-    char folder[] = "/tmp/stock-XXXXXX", local[64];
+    char directory[] = "/tmp/stock-XXXXXX", local[64];
     int rc;
 
     if (argc == 5 && strcmp(argv[1], "--worker") == 0) {
         return sell(atoi(argv[2]), argv[3]);
     }
     check_arguments(argc, argv, 1, "stock" USAGE_SERVERS);
-    make_folder(folder);
-    snprintf(local, sizeof(local), "local:%s", folder);
+    make_directory(directory);
+    snprintf(local, sizeof(local), "local:%s", directory);
     rc = run_shop(argv[0], argc > 1 ? argv[1] : local);
-    remove_folder(folder);
+    remove_directory(directory);
     return rc;
 }

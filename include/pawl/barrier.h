@@ -12,7 +12,7 @@
  *     pawl_double_barrier_free(b);
  *
  * The nodes of Curator's DistributedBarrier and DistributedDoubleBarrier: C and Java processes wait
- * at the same barrier. Who waits is not disturbed by a connection or session that breaks: he goes
+ * at the same barrier. Who waits is not disturbed by a connection or session that breaks: it goes
  * on waiting in the next one, and is never let through by the break itself. */
 #ifndef PAWL_BARRIER_H
 #define PAWL_BARRIER_H
@@ -30,10 +30,10 @@ struct pawl_barrier;
 
 PAWL_API int pawl_barrier_new(struct pawl_client *c, const char *path, struct pawl_barrier **out);
 
-/* The barrier stays as it is. Each `done` that was not told yet is told CANCELLED. */
+/* The barrier stays as it is. Each `done` that has not run yet gets CANCELLED. */
 PAWL_API void pawl_barrier_free(struct pawl_barrier *b);
 
-/* `done` is told how it ended, once. */
+/* `done` is called once, with how it ended. */
 typedef void (*pawl_barrier_fn)(struct pawl_barrier *b, int err, void *arg);
 
 /* Both within the client's timeout; it may be up, or down, already. */

@@ -29,11 +29,12 @@
  *
  * Events tell each difference between what the cache held before and what it holds now, once: of
  * one node in the order of its changes, of a parent before that of its children, and for deletions
- * after it. A node that was deleted and made again is told as DELETED and CREATED even if nobody
- * saw it missing. INITIALISED comes once, when all that was there at the beginning has been read.
+ * after it. A node that was deleted and made again is reported as DELETED and CREATED even if
+ * nobody saw it missing. INITIALISED comes once, when all that was there at the beginning has been
+ * read.
  *
- * After a reconnect only what may have changed is read again: lists whose parent says so, data
- * whose node says so. RESYNCED tells when that is done.
+ * After a reconnect only what may have changed is read again: lists whose parent shows it, data
+ * whose node shows it. RESYNCED reports when that is done.
  *
  * Nodes are handed out as references: they do not change, and live until given back, also when the
  * cache has moved on or is gone.
@@ -60,7 +61,7 @@ struct pawl_node {
     const char *name;       /* the last part of the path */
     struct pawl_bytes data; /* a NUL, not counted, follows */
     bool has_data;          /* false: not kept; pawl_get() has it */
-    struct pawl_stat stat;  /* when its data were read: what it says of children may be old */
+    struct pawl_stat stat;  /* when its data were read: what it shows of children may be old */
 };
 
 PAWL_API const struct pawl_node *pawl_node_ref(const struct pawl_node *n);
@@ -79,7 +80,7 @@ enum pawl_cache_event_type {
     PAWL_CACHE_CREATED = 1, /* new_node */
     PAWL_CACHE_CHANGED,     /* old_node, new_node */
     PAWL_CACHE_DELETED,     /* old_node */
-    PAWL_CACHE_INITIALISED, /* once: all that was there has been told */
+    PAWL_CACHE_INITIALISED, /* once: all that was there has been reported */
     PAWL_CACHE_STALE,       /* after INITIALISED: the link is down; the cache is as it was */
     PAWL_CACHE_RESYNCED,    /* ... and up to date again */
     PAWL_CACHE_ERROR        /* err, path: that node cannot be read, or not be kept (TOO_LARGE) */
@@ -102,7 +103,7 @@ enum pawl_cache_depth { PAWL_CACHE_TREE = -1, PAWL_CACHE_NODE = 0, PAWL_CACHE_CH
 
 enum pawl_cache_flags {
     PAWL_CACHE_NO_DATA = 1,    /* keep no data; events carry them all the same */
-    PAWL_CACHE_COMPRESSED = 2, /* data are gzipped; DATA_INCONSISTENCY is told of those not */
+    PAWL_CACHE_COMPRESSED = 2, /* data are gzipped; DATA_INCONSISTENCY is reported of those not */
     PAWL_CACHE_NO_ROOT = 4,    /* only what is below the path, not the node itself */
     PAWL_CACHE_ONE_SHOT = 8    /* one-shot watches, also where there are persistent ones */
 };
@@ -120,7 +121,7 @@ struct pawl_cache_options {
     void *on_event_arg;
     pawl_select_fn select; /* NULL: everything */
     void *select_arg;
-    /* So many nodes at most (0: no limit). Those beyond are not kept: ERROR tells TOO_LARGE when
+    /* So many nodes at most (0: no limit). Those beyond are not kept: ERROR reports TOO_LARGE when
      * that begins, and everything is looked at again when an eighth has been deleted. */
     size_t max_nodes;
     /* So many bytes of data at most (0: no limit). Nodes beyond are kept without data. */
@@ -153,11 +154,11 @@ PAWL_API int pawl_cache_nodes(const struct pawl_cache *c, struct pawl_nodes **ou
 PAWL_API size_t pawl_cache_size(const struct pawl_cache *c);  /* nodes */
 PAWL_API size_t pawl_cache_bytes(const struct pawl_cache *c); /* of data kept */
 
-/* Compares everything with the server, as after a reconnect; RESYNCED tells when it is done. Never
- * needed for the cache to be right. */
+/* Compares everything with the server, as after a reconnect; RESYNCED reports when it is done.
+ * Never needed for the cache to be right. */
 PAWL_API int pawl_cache_refresh(struct pawl_cache *c);
 
-/* More who are told, of what comes from now on. Removing waits until none of its calls runs any
+/* More listeners, for what comes from now on. Removing waits until none of its calls runs any
  * more, except from inside a callback. */
 PAWL_API int pawl_cache_add_listener(struct pawl_cache *c, pawl_cache_fn fn, void *arg);
 PAWL_API void pawl_cache_remove_listener(struct pawl_cache *c, pawl_cache_fn fn, void *arg);

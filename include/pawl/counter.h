@@ -15,7 +15,7 @@
  *
  * A change is made at most once, also when the answer to it is lost: it is looked for, and done
  * again only if it cannot have happened. When nobody can tell any more (another has changed the
- * value since, may have written the same, or has deleted the node) that is said: `outcome` is
+ * value since, may have written the same, or has deleted the node) that is reported: `outcome` is
  * PAWL_OUTCOME_UNKNOWN. Not so what is set whatever it was before: that is done again until it is
  * known to have been done, and may so write over a later value. */
 #ifndef PAWL_COUNTER_H
@@ -42,19 +42,19 @@ struct pawl_versioned {
     int32_t version; /* the node's */
 };
 
-/* Told of every change from now on, in order; the last one when they come faster than callbacks
+/* Called at every change from now on, in order; the last one when they come faster than callbacks
  * run. Lent until it returns. */
 typedef void (*pawl_shared_value_fn)(struct pawl_shared_value *v,
                                      const struct pawl_versioned *value, void *arg);
 
-/* `done` is told how it ended, once. */
+/* `done` is called once, with how it ended. */
 typedef void (*pawl_shared_value_done_fn)(struct pawl_shared_value *v, int err, void *arg);
 
 /* `seed` is what the node is made with, by whoever starts first. Nothing is sent. */
 PAWL_API int pawl_shared_value_new(struct pawl_client *c, const char *path, struct pawl_bytes seed,
                                    struct pawl_shared_value **out);
 
-/* The node stays. Each `done` that was not told yet still is: how it ended, or CANCELLED. */
+/* The node stays. Each `done` that has not run yet still does: how it ended, or CANCELLED. */
 PAWL_API void pawl_shared_value_free(struct pawl_shared_value *v);
 
 /* Makes the node if need be and reads it; within the client's timeout. INVALID_STATE: it has been
@@ -157,7 +157,7 @@ struct pawl_atomic_stats {
 };
 
 /* Calls on both kinds return PAWL_OK when it is known what happened, whether it succeeded or not,
- * and take at most the client's timeout. Otherwise `outcome` tells whether it may have happened. */
+ * and take at most the client's timeout. Otherwise `outcome` shows whether it may have happened. */
 
 /* A number. The node need not be there: it counts as 0. Wraps around in silence. Shorter data than
  * its size: DATA_INCONSISTENCY. */
@@ -198,7 +198,7 @@ PAWL_API int pawl_atomic_compare_and_set(struct pawl_atomic *a, int64_t expected
 PAWL_API int pawl_atomic_initialize(struct pawl_atomic *a, int64_t value,
                                     struct pawl_atomic_result *out);
 
-/* The same, told to `done`. */
+/* The same, reported to `done`. */
 PAWL_API int pawl_atomic_get_async(struct pawl_atomic *a, pawl_atomic_fn done, void *arg);
 PAWL_API int pawl_atomic_add_async(struct pawl_atomic *a, int64_t delta, pawl_atomic_fn done,
                                    void *arg);

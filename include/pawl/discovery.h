@@ -25,8 +25,8 @@
  * other. What is registered stays so until it is unregistered or its process is gone: after the
  * loss of the session, or when somebody has deleted its node, it is registered again, at once. A
  * node that is there and ours is left alone, so that nobody sees a service vanish for no reason.
- * Who registers an id that another process has takes its place; the other has it again when he
- * goes. */
+ * Who registers an id that another process has takes its place; the other has it again when the
+ * first goes. */
 #ifndef PAWL_DISCOVERY_H
 #define PAWL_DISCOVERY_H
 
@@ -87,8 +87,8 @@ struct pawl_uri_variable {
 
 /* Its uri_spec with the names in braces replaced: scheme (https with an ssl_port), name, id,
  * address, port, ssl-port, registration-time-utc, service-type, `[` and `]` for braces, and what
- * `more` says, which comes first. Unknown ones become nothing. As snprintf: the length it has, also
- * if `size` is too small; negative: an error. */
+ * `more` gives, which comes first. Unknown ones become nothing. As snprintf: the length it has,
+ * also if `size` is too small; negative: an error. */
 PAWL_API int pawl_instance_uri(const struct pawl_instance *i, const struct pawl_uri_variable *more,
                                size_t n_more, char *out, size_t size);
 
@@ -136,8 +136,8 @@ PAWL_API int pawl_discovery_instance(struct pawl_discovery *d, const char *name,
 struct pawl_service_cache;
 typedef void (*pawl_service_fn)(struct pawl_service_cache *s, void *arg);
 
-/* `changed` (or NULL) is told after every change once it is complete, and when it is for the first
- * time; several changes may be told as one. */
+/* `changed` (or NULL) is called after every change once it is complete, and when it is for the
+ * first time; several changes may be reported as one. */
 PAWL_API int pawl_service_cache_new(struct pawl_client *c, const char *base, const char *name,
                                     pawl_service_fn changed, void *arg,
                                     struct pawl_service_cache **out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* election.h - one leader among many processes: the latch tells, the selector calls.
+/* election.h - one leader among many processes: the latch reports, the selector calls.
  *
  *     static void on_leader(struct pawl_latch *l, uint64_t token, void *arg);
  *     static void on_lost(struct pawl_latch *l, void *arg);
@@ -13,8 +13,8 @@
  *     // pawl_latch_is_leader(l) is the truth at any time
  *     pawl_latch_free(l);
  *
- * Who leads a latch does so until he closes it or his session ends; who has lost his place gets a
- * new one by himself. A selector runs a function while it leads; the leadership ends with it, which
+ * Who leads a latch does so until it is closed or its session ends; who has lost its place gets a
+ * new one by itself. A selector runs a function while it leads; the leadership ends with it, which
  * makes it go round.
  *
  *     static void lead(struct pawl_selector *s, uint64_t token, void *arg)
@@ -45,8 +45,8 @@ extern "C" {
 struct pawl_latch;
 
 /* on_leader and on_lost take turns, beginning with on_leader; they tell how things stand, so a
- * doubt that is over before they could run is not told. A leadership that is followed by another of
- * ours is: lost, and leader with a new token. */
+ * doubt that is over before they could run is not reported. A leadership that is followed by
+ * another of ours is: lost, and leader with a new token. */
 struct pawl_latch_options {
     size_t size; /* sizeof(struct pawl_latch_options) */
     /* Who we are, as others see it: the data of our node, "" for none. NULL: address, host,
@@ -75,7 +75,7 @@ PAWL_API int pawl_latch_start(struct pawl_latch *l);
 
 enum pawl_latch_close {
     PAWL_LATCH_SILENT = 0, /* no callback begins any more */
-    PAWL_LATCH_NOTIFY      /* on_lost, if on_leader was told: before this returns, but not from
+    PAWL_LATCH_NOTIFY      /* on_lost, if on_leader was called: before this returns, but not from
                             * inside a callback or with a loop of your own: then soon */
 };
 
@@ -144,7 +144,7 @@ PAWL_API int pawl_selector_close(struct pawl_selector *s);
 
 /* For `lead`: it was interrupted, the selector was closed, or the grant has been in doubt or lost.
  * Once true it stays so until `lead` has returned. The descriptor of the grant (pawl_grant_fd())
- * says the same to poll(). */
+ * shows the same to poll(). */
 PAWL_API bool pawl_selector_should_stop(struct pawl_selector *s);
 
 /* Do we lead, now? */

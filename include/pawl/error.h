@@ -51,7 +51,7 @@ extern "C" {
     X(NO_MEMORY, -1000, "out of memory")                                                    \
     X(IO, -1001, "input/output error")                                                      \
     X(DISK_FULL, -1002, "no space left on the device")                                      \
-    X(NOT_FOUND, -1003, "no such file or folder")                                           \
+    X(NOT_FOUND, -1003, "no such file or directory")                                        \
     X(EXISTS, -1004, "exists already")                                                      \
     X(PERMISSION, -1005, "permission denied by the operating system")                       \
     X(BUSY, -1006, "in use by another process")                                             \

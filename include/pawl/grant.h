@@ -2,7 +2,7 @@
 /* grant.h - the proof that something is ours, and for how much longer.
  *
  * Locks, read/write locks, semaphore leases, latches and selectors all hand out the same thing when
- * they are granted. What other libraries give is a boolean that was true once; a grant tells the
+ * they are granted. What other libraries give is a boolean that was true once; a grant shows the
  * truth now, by our own clock, also in a process that was stopped, swapped out or cut off:
  *
  *     while (there_is_work() && pawl_grant_held(g)) {
@@ -11,7 +11,7 @@
  *
  * The token is the number of the transaction that made our node. It is larger for every later
  * holder: a resource that remembers the largest token it has seen and refuses smaller ones cannot
- * be damaged by a holder who does not know yet that he is none (fencing). Data in ZooKeeper itself
+ * be damaged by a holder that does not know yet that it is none (fencing). Data in ZooKeeper itself
  * is protected by pawl_grant_guard(), which makes a multi fail when the grant is gone.
  *
  * Ownership is certain for pawl_grant_certain_ms(): the server gives our things to somebody else
@@ -30,8 +30,8 @@
  * answering until it notices, and the certain time is too long by up to syncLimit x tickTime of
  * that ensemble plus a third of the session's timeout. Fence with the token where that matters.
  *
- * Not covered: somebody who deletes our node by hand. We are told at once, but the next in line may
- * have been told a moment earlier; the token and the guard protect against that, too. */
+ * Not covered: somebody who deletes our node by hand. We learn of it at once, but the next in line
+ * may have learnt of it a moment earlier; the token and the guard protect against that, too. */
 #ifndef PAWL_GRANT_H
 #define PAWL_GRANT_H
 
@@ -58,8 +58,8 @@ enum pawl_doubt {
     PAWL_DOUBT_GO_ON     /* in doubt only when the certain time is over */
 };
 
-/* Told of every change after the acquisition: IN_DOUBT, CERTAIN again, LOST; how things stand, when
- * they changed faster than callbacks run. Runs like all callbacks. */
+/* Called at every change after the acquisition: IN_DOUBT, CERTAIN again, LOST; how things stand,
+ * when they changed faster than callbacks run. Runs like all callbacks. */
 typedef void (*pawl_grant_fn)(struct pawl_grant *g, enum pawl_grant_state state, void *arg);
 
 /* May we act as the holder, now? CERTAIN, and the certain time is not over. */

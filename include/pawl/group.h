@@ -11,7 +11,7 @@
  *     pawl_group_leave(g);
  *
  * A persistent node is made again whenever it is gone: when somebody deletes it, and when the
- * session that it belonged to has ended. It is told from a plain ephemeral node by that alone. Data
+ * session that it belonged to has ended. It differs from a plain ephemeral node by that alone. Data
  * that others write into it are left alone; what we write is used for later re-creations, too. The
  * same nodes as Curator's PersistentNode, PersistentTtlNode and GroupMember make.
  *
@@ -36,12 +36,13 @@ struct pawl_persistent_node;
 
 enum pawl_persistent_state {
     PAWL_PERSISTENT_ABSENT = 0, /* not made yet, or gone and on its way back */
-    PAWL_PERSISTENT_THERE,      /* as far as the server has told */
-    PAWL_PERSISTENT_FAILED /* cannot be made: `err` says why (NO_AUTH, NO_NODE, ...). Tried again
-                            * only by pawl_persistent_node_set() and in a new session */
+    PAWL_PERSISTENT_THERE,      /* as far as the server has reported */
+    PAWL_PERSISTENT_FAILED      /* cannot be made: see `err` (NO_AUTH, NO_NODE, ...). Tried again
+                                 * only by pawl_persistent_node_set() and in a new session */
 };
 
-/* Told when the state has changed; how things stand, when it changed faster than callbacks run. */
+/* Called when the state has changed; how things stand, when it changed faster than callbacks run.
+ * */
 typedef void (*pawl_persistent_fn)(struct pawl_persistent_node *n, enum pawl_persistent_state state,
                                    int err, void *arg);
 
@@ -91,7 +92,7 @@ PAWL_API enum pawl_persistent_state pawl_persistent_node_state(const struct pawl
 
 struct pawl_group;
 
-/* Somebody came, went, or changed his data: `event` is of the cache of members (cache.h). */
+/* Somebody came, went, or changed its data: `event` is of the cache of members (cache.h). */
 typedef void (*pawl_group_fn)(struct pawl_group *g, const struct pawl_cache_event *event,
                               void *arg);
 

@@ -57,8 +57,8 @@ struct pawl_lock_options {
     size_t size; /* sizeof(struct pawl_lock_options) */
     enum pawl_owner owner;
     enum pawl_doubt doubt;
-    /* Wait so long before taking the lock after a holder who did not release it: time for him to
-     * notice. Only for those who waited when he died: who comes later knows nothing of him. All
+    /* Wait so long before taking the lock after a holder who did not release it: time for it to
+     * notice. Only for those who waited when it died: who comes later knows nothing of it. All
      * contenders should have the same; a holder without it, or Curator's, counts as one
      * who did not release. */
     int delay_ms;
@@ -80,18 +80,18 @@ PAWL_API int pawl_lock_new(struct pawl_client *c, const char *path,
                            const struct pawl_lock_options *options, struct pawl_lock **out);
 
 /* Releases it if need be, in the background. on_grant and on_revoke do not run any more when it
- * returns, unless it was called from one. Each `done` that was not told yet is told CANCELLED. */
+ * returns, unless it was called from one. Each `done` that has not run yet gets CANCELLED. */
 PAWL_API void pawl_lock_free(struct pawl_lock *l);
 
 /* Waits up to timeout_ms; -1: for ever; 0: a try, which costs one read if somebody else holds it,
  * and waits for no more than an answer (as long as the client's timeout).
  * OPERATION_TIMEOUT: not ours. CANCELLED, CLOSING: it will not be. LOST: ours was lost: release it
- * first. NODE_EXISTS: the server has given out all numbers of this folder, 2147483648 of them; it
- * counts anew when nobody holds or waits and the folder has been deleted, which servers do after a
+ * first. NODE_EXISTS: the server has given out all numbers of this node, 2147483648 of them; it
+ * counts anew when nobody holds or waits and the node has been deleted, which servers do after a
  * minute. */
 PAWL_API int pawl_lock_acquire(struct pawl_lock *l, int timeout_ms);
 
-/* `done` is told how it ended, once. */
+/* `done` is called once, with how it ended. */
 typedef void (*pawl_lock_fn)(struct pawl_lock *l, int err, void *arg);
 PAWL_API int pawl_lock_acquire_async(struct pawl_lock *l, int timeout_ms, pawl_lock_fn done,
                                      void *arg);

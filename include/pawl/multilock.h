@@ -40,7 +40,7 @@ PAWL_API void pawl_multilock_free(struct pawl_multilock *m);
  * call; those that were are given back in the background. */
 PAWL_API int pawl_multilock_acquire(struct pawl_multilock *m, int timeout_ms);
 
-/* `done` is told how it ended, once. Not with locks that are owned by threads. */
+/* `done` is called once, with how it ended. Not with locks that are owned by threads. */
 typedef void (*pawl_multilock_fn)(struct pawl_multilock *m, int err, void *arg);
 PAWL_API int pawl_multilock_acquire_async(struct pawl_multilock *m, int timeout_ms,
                                           pawl_multilock_fn done, void *arg);

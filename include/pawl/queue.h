@@ -33,7 +33,7 @@
  * After any loss of the link or the session consumers go on by themselves.
  *
  * A queue in ZooKeeper is for hundreds of items, not for millions: every consumer lists the whole
- * folder, and all of it lies in the servers' memory. */
+ * node, and all of it lies in the servers' memory. */
 #ifndef PAWL_QUEUE_H
 #define PAWL_QUEUE_H
 
@@ -72,7 +72,7 @@ typedef int (*pawl_consumer_fn)(struct pawl_queue *q, const struct pawl_item *it
 /* What becomes of an item that the consumer refused (with a lock path). */
 enum pawl_on_failure { PAWL_ON_FAILURE_REQUEUE = 0, PAWL_ON_FAILURE_DROP };
 
-/* Told how a put ended. `path` is that of the new node, NULL when there is none. */
+/* Called when a put has ended. `path` is that of the new node, NULL when there is none. */
 typedef void (*pawl_put_fn)(struct pawl_queue *q, int err, const char *path, void *arg);
 
 struct pawl_queue_options {
@@ -80,7 +80,7 @@ struct pawl_queue_options {
     enum pawl_queue_kind kind;
     pawl_consumer_fn consumer; /* NULL: this handle only puts */
     void *consumer_arg;
-    const char *lock_path; /* another folder; NULL: at most once */
+    const char *lock_path; /* another node; NULL: at most once */
     enum pawl_on_failure on_failure;
     /* A put waits while so many nodes are in the queue; 0: never; BAD_ARGUMENTS below that. Each
      * putter counts for itself: several together may exceed it by one each. */
@@ -92,14 +92,14 @@ struct pawl_queue_options {
     void *on_put_arg;
 };
 
-/* `options` NULL: a plain queue to put into. Makes the folder, in the background, and begins to
+/* `options` NULL: a plain queue to put into. Makes the node, in the background, and begins to
  * consume. */
 PAWL_API int pawl_queue_new(struct pawl_client *c, const char *path,
                             const struct pawl_queue_options *options, struct pawl_queue **out);
 
 /* No consumer runs any more when it returns, unless called from one. What was taken and not yet
  * consumed is put back. Puts that wait for room end with CANCELLED; those on their way go on, and
- * their `done` is told: pawl_queue_flush() before, to be sure. */
+ * their `done` is called: pawl_queue_flush() before, to be sure. */
 PAWL_API void pawl_queue_free(struct pawl_queue *q);
 
 struct pawl_put {
@@ -122,7 +122,7 @@ struct pawl_put {
  * CONNECTION_LOSS: it may have been put; putting it again may double it. */
 PAWL_API int pawl_queue_put(struct pawl_queue *q, const struct pawl_put *put, int timeout_ms);
 
-/* `done` (or NULL) is told once. Puts of one handle arrive in order. */
+/* `done` (or NULL) is called once. Puts of one handle arrive in order. */
 PAWL_API int pawl_queue_put_async(struct pawl_queue *q, const struct pawl_put *put,
                                   pawl_put_fn done, void *arg);
 
@@ -141,7 +141,7 @@ PAWL_API int pawl_queue_remove(struct pawl_queue *q, const char *id, int timeout
 
 struct pawl_simple_queue;
 
-/* Nothing is sent. The folder is a container made when it is needed. */
+/* Nothing is sent. The node is a container made when it is needed. */
 PAWL_API int pawl_simple_queue_new(struct pawl_client *c, const char *path,
                                    struct pawl_simple_queue **out);
 
@@ -160,7 +160,7 @@ PAWL_API int pawl_simple_queue_take(struct pawl_simple_queue *q, int timeout_ms,
 /* The first, left where it is; does not wait for one. */
 PAWL_API int pawl_simple_queue_peek(struct pawl_simple_queue *q, void **data, size_t *len);
 
-/* `done` is told once; the data are lent. */
+/* `done` is called once; the data are lent. */
 typedef void (*pawl_take_fn)(struct pawl_simple_queue *q, int err, struct pawl_bytes data,
                              void *arg);
 PAWL_API int pawl_simple_queue_take_async(struct pawl_simple_queue *q, int timeout_ms,

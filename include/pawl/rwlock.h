@@ -20,11 +20,11 @@
  * of the write lock. Let the acquire of read end before write is released; else the read lock may
  * have to queue.
  *
- * Upgrading is not possible: who holds read and asks for write would wait for himself. It is
+ * Upgrading is not possible: who holds read and asks for write would wait for itself. It is
  * refused at once with PAWL_ERR_WOULD_DEADLOCK (with LOST if the read lock is lost, but was not
  * released yet). "Who" is the handle, or the thread (PAWL_OWNER_THREAD).
  *
- * The tokens: a writer's is larger than those of all who held before him, writers and readers. For
+ * The tokens: a writer's is larger than those of all who held before it, writers and readers. For
  * that a read lock that was downgraded from write has the token of the write lock. */
 #ifndef PAWL_RWLOCK_H
 #define PAWL_RWLOCK_H
@@ -50,7 +50,7 @@ PAWL_API void pawl_rwlock_free(struct pawl_rwlock *rw);
 PAWL_API struct pawl_lock *pawl_rwlock_reader(struct pawl_rwlock *rw);
 PAWL_API struct pawl_lock *pawl_rwlock_writer(struct pawl_rwlock *rw);
 
-/* Who holds or waits: pawl_participants() (grant.h); "__READ__" or "__WRIT__" in the name says for
+/* Who holds or waits: pawl_participants() (grant.h); "__READ__" or "__WRIT__" in the name shows for
  * what. */
 
 #ifdef __cplusplus

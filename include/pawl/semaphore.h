@@ -13,13 +13,13 @@
  *     pawl_semaphore_free(s);
  *
  * The same nodes as Curator's InterProcessSemaphoreV2: C and Java processes share one. Who wants a
- * lease queues in PATH/locks; whose turn it is makes his node in PATH/leases and waits there until
+ * lease queues in PATH/locks; whose turn it is makes its node in PATH/leases and waits there until
  * there are no more nodes than leases. First come, first served; a lease that comes back wakes one.
  *
  * PROMISES
  *
- * Never are more leases held than there may be: a holder who is cut off knows, by his grant
- * (grant.h), before the server gives his lease away. All who share a semaphore must have the same
+ * Never are more leases held than there may be: a holder that is cut off knows, by its grant
+ * (grant.h), before the server gives its lease away. All who share a semaphore must have the same
  * number, or the same shared count.
  *
  * An acquire whose connection or session breaks begins again by itself. Whatever way it ends, it
@@ -58,8 +58,8 @@ PAWL_API int pawl_semaphore_new(struct pawl_client *c, const char *path,
                                 struct pawl_semaphore **out);
 
 /* Leases that are still out are given back, in the background, and freed with it. on_grant does not
- * run any more when it returns, unless it was called from there. Each `done` that was not told yet
- * is told CANCELLED. */
+ * run any more when it returns, unless it was called from there. Each `done` that has not run yet
+ * gets CANCELLED. */
 PAWL_API void pawl_semaphore_free(struct pawl_semaphore *s);
 
 /* Waits up to timeout_ms; -1: for ever; 0: a try, which also fails when somebody else is just
@@ -72,7 +72,8 @@ PAWL_API int pawl_semaphore_acquire(struct pawl_semaphore *s, int timeout_ms,
 PAWL_API int pawl_semaphore_acquire_n(struct pawl_semaphore *s, size_t n, int timeout_ms,
                                       struct pawl_lease **out);
 
-/* `done` is told how it ended, once. The array is lent until it returns; the leases are yours. */
+/* `done` is called once, with how it ended. The array is lent until it returns; the leases are
+ * yours. */
 typedef void (*pawl_semaphore_fn)(struct pawl_semaphore *s, int err,
                                   struct pawl_lease *const *leases, size_t n, void *arg);
 PAWL_API int pawl_semaphore_acquire_async(struct pawl_semaphore *s, size_t n, int timeout_ms,
@@ -103,7 +104,7 @@ PAWL_API int pawl_lease_release_async(struct pawl_lease *lease, pawl_release_fn 
 /* ---- a mutex that is not re-entrant ---- */
 
 /* A semaphore with one lease, as a lock: Curator's InterProcessSemaphoreMutex. Whoever has the
- * handle may release it, from any thread; who acquires it twice waits for himself, until his time
+ * handle may release it, from any thread; who acquires it twice waits for itself, until its time
  * is over. It does not exclude a pawl_lock on the same path.
  *
  *     pawl_mutex_new(client, "/jobs/nightly", NULL, &m);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server.h - a coordination server inside your own process.
  *
- * It is the server that pawld is: any ZooKeeper client can connect to it, and a folder it has
+ * It is the server that pawld is: any ZooKeeper client can connect to it, and a directory it has
  * written can be given to pawld or to Apache ZooKeeper afterwards. Use it to ship a program that
  * needs no server beside it, and in tests, where a server in memory starts in a millisecond:
  *
@@ -19,11 +19,11 @@
  *     // ...
  *     check(pawl_server_stop(server), "stop");
  *
- * Several servers may run in one process, each on a folder and an address of its own. Every
+ * Several servers may run in one process, each on a directory and an address of its own. Every
  * function may be called from any thread.
  *
  * What a server does to the process it lives in:
- * - It runs on threads of its own, three with a folder, one without. All signals are blocked in
+ * - It runs on threads of its own, three with a directory, one without. All signals are blocked in
  *   them, so handlers run where they ran before. No handler is installed or changed, and SIGPIPE
  *   is never raised.
  * - It prints nothing; give it a `log` function to hear what it has to say.
@@ -50,14 +50,14 @@ extern "C" {
 struct pawl_server;
 
 /* The server has stopped by itself, for instance because the disk is full: `code` and `why` say
- * what happened. What clients had been told is on disk. Called once, on a thread of the server;
+ * what happened. What clients had been answered is on disk. Called once, on a thread of the server;
  * pawl_server_stop() is still to be called, from another thread. */
 typedef void (*pawl_server_failed_fn)(int code, const char *why, void *arg);
 
 struct pawl_server_options {
     size_t size; /* of this struct; pawl_server_options_init() sets it */
 
-    /* Where the data is kept: a folder, which is made if it is missing, or memory only, and then
+    /* Where the data is kept: a directory, which is made if it is missing, or memory only, and then
      * everything is gone when the server stops. One of the two must be given. */
     const char *folder;
     int in_memory; /* 0 or 1 */
@@ -87,20 +87,22 @@ struct pawl_server_options {
     void *failed_arg;
 };
 
-/* No folder, not in memory; any free port at 127.0.0.1, no Unix socket; silent, and from level
+/* No directory, not in memory; any free port at 127.0.0.1, no Unix socket; silent, and from level
  * INFO on if a log function is given. */
 PAWL_API void pawl_server_options_init(struct pawl_server_options *options);
 
-/* Reads the folder and listens; when this returns PAWL_OK, clients can connect. The options and
+/* Reads the directory and listens; when this returns PAWL_OK, clients can connect. The options and
  * what they point to may go afterwards, the two `arg` excepted.
  *
  * Otherwise nothing is left behind, and up to `why_size` bytes at `why` (may be NULL) say what is
  * wrong and what to do about it:
  *   BAD_ARGUMENTS  the options contradict each other, or something needed is missing
  *   CONFIG         a property has a value that is not allowed
- *   BUSY           another server, of this process or another one, uses the folder or the address
- *   CORRUPT        the folder is damaged; nothing in it was changed
- *   others         what the operating system said: NOT_FOUND, PERMISSION, DISK_FULL, ADDRESS, IO */
+ *   BUSY           another server, of this process or another one, uses the directory or the
+ * address
+ *   CORRUPT        the directory is damaged; nothing in it was changed
+ *   others         what the operating system reported: NOT_FOUND, PERMISSION, DISK_FULL, ADDRESS,
+ * IO */
 PAWL_API int pawl_server_start(const struct pawl_server_options *options, struct pawl_server **out,
                                char *why, size_t why_size);
 
@@ -119,8 +121,8 @@ PAWL_API const char *pawl_server_unix_socket(const struct pawl_server *server);
 PAWL_API int pawl_server_error(struct pawl_server *server, char *why, size_t why_size);
 
 /* Closes all connections, waits until what was accepted is on disk, and frees the server; takes
- * milliseconds. Clients find their sessions again if a server is started on the same folder before
- * these expire. Returns what pawl_server_error() would have said. NULL is allowed.
+ * milliseconds. Clients find their sessions again if a server is started on the same directory
+ * before these expire. Returns what pawl_server_error() would have returned. NULL is allowed.
  *
  * Not from within a function that the server calls: that returns PAWL_ERR_INVALID_STATE and does
  * nothing. */

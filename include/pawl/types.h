@@ -87,7 +87,7 @@ enum pawl_mode {
 /* What became of a request. Only with PAWL_OUTCOME_UNKNOWN may a failed write have happened. */
 enum pawl_outcome {
     PAWL_OUTCOME_DONE = 0, /* the server did it: err is PAWL_OK */
-    PAWL_OUTCOME_REFUSED,  /* the server, or this library, said no: nothing has changed */
+    PAWL_OUTCOME_REFUSED,  /* the server, or this library, refused it: nothing has changed */
     PAWL_OUTCOME_NOT_SENT, /* it never left this process whole: nothing has changed */
     PAWL_OUTCOME_UNKNOWN   /* it was sent, and no answer came; or it takes several requests
                             * (PAWL_PARENTS, PAWL_OR_SET, PAWL_CHILDREN_TOO), and some of them have
@@ -143,7 +143,7 @@ struct pawl_event {
     enum pawl_event_type type;
     enum pawl_state state;
     const char *path; /* of the node that changed; of the watch for SESSION and WATCH_REMOVED */
-    int64_t zxid;     /* the transaction, if the server told; else -1 */
+    int64_t zxid;     /* the transaction, if the server sent it; else -1 */
 };
 
 /* Lent until the callback returns. */
