@@ -339,7 +339,7 @@ static void a_create_unanswered_at_detach_leaves_no_orphan(void **state)
     pawl_client_close(other);
 }
 
-static void a_release_unconfirmed_at_detach_leaves_no_orphan(void **state)
+static void release_and_hand_over(const struct pawl_lock_options *lock)
 {
     struct pawl_client_options o = client_fixture_options();
     struct pawl_client *next;
@@ -347,11 +347,10 @@ static void a_release_unconfirmed_at_detach_leaves_no_orphan(void **state)
     struct pawl_lock *l;
     sem_t told;
 
-    (void)state;
     sem_init(&told, 0, 0);
     o.close_timeout_ms = 400;
     behind_proxy_open(&b, &o);
-    assert_int_equal(pawl_lock_new(b.c, "/passed", NULL, &l), PAWL_OK);
+    assert_int_equal(pawl_lock_new(b.c, "/passed", lock, &l), PAWL_OK);
     assert_int_equal(pawl_lock_acquire(l, SOON_MS), PAWL_OK);
     tcp_proxy_freeze(b.proxy, true); /* it does not even arrive */
     assert_int_equal(pawl_lock_release_async(l, tell, &told), PAWL_OK);
@@ -362,6 +361,21 @@ static void a_release_unconfirmed_at_detach_leaves_no_orphan(void **state)
     tcp_proxy_freeze(b.proxy, false);
     behind_proxy_close(&b);
     pawl_client_close(next);
+}
+
+static void a_release_unconfirmed_at_detach_leaves_no_orphan(void **state)
+{
+    (void)state;
+    release_and_hand_over(NULL);
+}
+
+/* With a delay a release is a transaction that tells it from a death, and a delete behind it. */
+static void a_release_with_notice_at_detach_leaves_no_orphan(void **state)
+{
+    struct pawl_lock_options o = {.size = sizeof(o), .delay_ms = 10};
+
+    (void)state;
+    release_and_hand_over(&o);
 }
 
 /* ---- chroots ---- */
@@ -400,6 +414,7 @@ int main(void)
         cmocka_unit_test(a_delete_that_only_timed_out_is_not_repeated),
         cmocka_unit_test(a_create_unanswered_at_detach_leaves_no_orphan),
         cmocka_unit_test(a_release_unconfirmed_at_detach_leaves_no_orphan),
+        cmocka_unit_test(a_release_with_notice_at_detach_leaves_no_orphan),
         cmocka_unit_test(a_missing_chroot_is_not_made),
     };
 
