@@ -29,7 +29,7 @@ static const struct kind *const kinds[] = {
     &lock_kind,           &rwlock_kind,       &semaphore_kind, &latch_kind, &barrier_kind,
     &double_barrier_kind, &queue_kind,        &counter_kind,   &cache_kind, &mutex_kind,
     &multilock_kind,      &selector_kind,     &node_kind,      &group_kind, &discovery_kind,
-    &value_kind,          &simple_queue_kind,
+    &value_kind,          &simple_queue_kind, &calls_kind,
 };
 enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
@@ -515,6 +515,15 @@ static void changed(void *sim)
     }
 }
 
+static void wrote(const struct txn *txn, void *sim)
+{
+    struct sim *s = sim;
+
+    if (s->kind->wrote != NULL) {
+        s->kind->wrote(s, txn);
+    }
+}
+
 /* ---- a run ---- */
 
 static void begin(struct sim *s)
@@ -527,6 +536,7 @@ static void begin(struct sim *s)
     w->act = act;
     w->check = check;
     w->changed = changed;
+    w->wrote = wrote;
     w->arg = s;
     s->n_things = 1 + (int)sim_below(s, 2);
     s->session_ms = 2000 + sim_below(s, 3) * 1000;
@@ -630,7 +640,8 @@ static void run_calm(struct sim *s)
 
 static bool nothing_left(struct sim *s)
 {
-    return world_n_watches(s->w) == 0 && tree_n_ephemerals(world_tree(s->w)) == 0;
+    return world_n_watches(s->w) == 0 &&
+           (s->kind->leaves_nodes || tree_n_ephemerals(world_tree(s->w)) == 0);
 }
 
 /* Those who live free what they have; of those who were killed only the memory is freed. */

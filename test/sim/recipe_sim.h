@@ -38,18 +38,20 @@ struct kind {
     void (*free)(struct user *u);    /* its handles; also of those that were killed */
     void (*check)(struct sim *s);    /* at every moment; NULL: nothing */
     void (*changed)(struct sim *s);  /* after every transaction; NULL: nothing */
-    void (*calm)(struct sim *s);     /* all is at rest, handles still live; NULL: nothing */
-    void (*finish)(struct sim *s);   /* all is freed; NULL: nothing */
-    bool no_robbers;                 /* nodes are not deleted by hand */
-    bool bears_refusals;             /* by the server, for a while, to make nodes */
-    bool can_be_handed_over;         /* sessions, with their places in queues */
-    bool no_compression;             /* parents, which are made without data, count */
-    bool mixes_compression;          /* processes with and without share the things */
+    void (*wrote)(struct sim *s, const struct txn *txn); /* every transaction; NULL: nothing */
+    void (*calm)(struct sim *s);   /* all is at rest, handles still live; NULL: nothing */
+    void (*finish)(struct sim *s); /* all is freed; NULL: nothing */
+    bool leaves_nodes;             /* they are freed, and ephemeral nodes stay */
+    bool no_robbers;               /* nodes are not deleted by hand */
+    bool bears_refusals;           /* by the server, for a while, to make nodes */
+    bool can_be_handed_over;       /* sessions, with their places in queues */
+    bool no_compression;           /* parents, which are made without data, count */
+    bool mixes_compression;        /* processes with and without share the things */
 };
 
 extern const struct kind lock_kind, rwlock_kind, semaphore_kind, latch_kind, barrier_kind,
     double_barrier_kind, queue_kind, counter_kind, cache_kind, mutex_kind, multilock_kind,
-    selector_kind, node_kind, group_kind, discovery_kind, value_kind, simple_queue_kind;
+    calls_kind, selector_kind, node_kind, group_kind, discovery_kind, value_kind, simple_queue_kind;
 
 struct process {
     struct machine *machine;

@@ -84,6 +84,9 @@ static void note_txn(const struct txn *txn, void *world)
     if (txn->header.type == OP_CREATE_SESSION) {
         note_session(w, txn->header.client_id);
     }
+    if (w->wrote != NULL) {
+        w->wrote(txn, w->arg);
+    }
     if (w->changed != NULL) {
         w->changed(w->arg);
     }

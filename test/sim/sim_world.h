@@ -92,6 +92,7 @@ struct world {
     int64_t (*next_ms)(void *arg);
     void (*act)(void *arg);
     void (*check)(void *arg);
+    void (*wrote)(const struct txn *txn, void *arg);
     void (*changed)(void *arg); /* a transaction was appended, and the server's replica has it */
     void *arg;
     const char *replay; /* how to see a failure again */
