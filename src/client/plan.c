@@ -240,7 +240,8 @@ static bool may_repeat(const struct plan *p, const struct call *call)
     if (call->outcome != PAWL_OUTCOME_UNKNOWN || op->kind != OP_KIND_WRITE) {
         return true;
     }
-    return p->stage != STAGE_MAIN || (p->flags & (PAWL_PROTECTED | PAWL_IDEMPOTENT)) != 0;
+    return (p->stage != STAGE_MAIN && p->stage != STAGE_OR_SET) ||
+           (p->flags & (PAWL_PROTECTED | PAWL_IDEMPOTENT)) != 0;
 }
 
 static void give_up(struct engine *e, struct plan *p)
