@@ -34,7 +34,7 @@ void blob_write(const struct engine *e, struct bytes extra, struct strbuf *out)
     jute_write_int(out, c->timeout_ms);
     jute_write_long(out, c->last_zxid);
     jute_write_buffer(out, extra);
-    places_write(&e->places, out);
+    places_write(&e->places, c->session_id, out);
     background_write(e, out);
 }
 

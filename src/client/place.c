@@ -44,15 +44,38 @@ static void write_whole(struct strbuf *out, const struct pawl_client *view, cons
     strbuf_append(out, path, len);
 }
 
-void places_write(const struct places *places, struct strbuf *out)
+static int32_t count(const struct list *list)
 {
-    struct list *item;
+    const struct list *item;
     int32_t n = 0;
 
-    list_for_each (item, &places->kept) {
+    for (item = list->next; item != list; item = item->next) {
         n++;
     }
-    jute_write_int(out, n);
+    return n;
+}
+
+static void write_inherited(const struct places *places, struct strbuf *out)
+{
+    struct list *item;
+
+    list_for_each (item, &places->inherited) {
+        const struct inherited *i = container_of(item, struct inherited, link);
+
+        jute_write_buffer(out, bytes_str(i->folder));
+        jute_write_buffer(out, bytes_str(i->marker));
+        jute_write_buffer(out, bytes_str(i->path));
+        jute_write_long(out, i->token);
+    }
+}
+
+/* What this handle inherited and nobody has taken up goes on to the next. */
+void places_write(const struct places *places, int64_t session_id, struct strbuf *out)
+{
+    bool inherits = places->session_id == session_id;
+    struct list *item;
+
+    jute_write_int(out, count(&places->kept) + (inherits ? count(&places->inherited) : 0));
     list_for_each (item, &places->kept) {
         const struct place *p = container_of(item, struct place, link);
 
@@ -60,6 +83,9 @@ void places_write(const struct places *places, struct strbuf *out)
         jute_write_buffer(out, bytes_str(p->marker));
         write_whole(out, p->view, p->path);
         jute_write_long(out, p->token);
+    }
+    if (inherits) {
+        write_inherited(places, out);
     }
 }
 

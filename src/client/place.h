@@ -40,7 +40,7 @@ bool place_inherit(const struct pawl_client *view, const char *folder, const cha
 /* ---- for the blob ---- */
 
 /* int n | n times: string folder, string marker, string path, long token */
-void places_write(const struct places *p, struct strbuf *out);
+void places_write(const struct places *p, int64_t session_id, struct strbuf *out);
 int places_read(struct places *p, int64_t session_id, struct jute_reader *r);
 
 #endif
