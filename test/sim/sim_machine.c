@@ -252,6 +252,7 @@ static void sleep_for(struct machine *m, int64_t ms)
         world_step(the_world, until > m->paused_until_ms ? until : m->paused_until_ms);
     }
     m->n_turns--;
+    the_world->running = m;
 }
 
 void machine_turn(struct engine *e, int64_t timeout_ms)

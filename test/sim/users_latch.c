@@ -138,4 +138,6 @@ const struct kind latch_kind = {
     .free = free_latch,
     .check = check,
     .bears_refusals = true,
+    .can_be_handed_over = true,
+    .mixes_compression = true,
 };

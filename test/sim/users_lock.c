@@ -209,4 +209,6 @@ const struct kind lock_kind = {
     .free = free_lock,
     .check = check,
     .bears_refusals = true,
+    .can_be_handed_over = true,
+    .mixes_compression = true,
 };

@@ -162,4 +162,5 @@ const struct kind multilock_kind = {
     .is_idle = collector_is_idle,
     .free = collector_free,
     .check = collector_check,
+    .mixes_compression = true,
 };

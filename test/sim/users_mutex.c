@@ -139,4 +139,5 @@ const struct kind mutex_kind = {
     .is_idle = mutex_is_idle,
     .free = mutex_free,
     .check = mutex_check,
+    .mixes_compression = true,
 };

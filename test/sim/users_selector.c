@@ -136,4 +136,6 @@ const struct kind selector_kind = {
     .free = selector_free,
     .check = selector_check,
     .bears_refusals = true,
+    .can_be_handed_over = true,
+    .mixes_compression = true,
 };
