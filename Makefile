@@ -15,7 +15,7 @@ SOAK_TIME ?= 3600
 # Labels that take longer than a change should wait for; `make interop` runs them.
 LONG = interop-full|soak
 
-.PHONY: all deps need-build need-test need-fuzz need-format run check test bench fuzz interop soak \
+.PHONY: all deps need-build need-test need-fuzz need-format run check test bench fuzz interop soak mutants \
         coverage install format help clean
 
 all: need-build ## Build a release: programs in build/bin, libraries in build/lib (the default)
@@ -71,6 +71,11 @@ soak: need-build need-test ## Run the randomised tests with new seeds for SOAK_T
 	@cmake --build build -j$(JOBS)
 	@build/bin/fuzz-seeds test/vectors conf build/test/fuzz/seeds
 	@scripts/soak.sh build $(SOAK_TIME)
+
+mutants: need-build need-test ## Break the code in some fifty places, one at a time, and show which test notices
+	@cmake --preset release -DPAWL_TESTS=ON >/dev/null
+	@cmake --build build -j$(JOBS)
+	@/usr/bin/python3 test/mutations/mutants.py --build build --jobs $(JOBS) $(MUTANTS)
 
 coverage: need-build need-test ## Say which lines the tests reach
 	@cmake --preset coverage >/dev/null
