@@ -40,7 +40,12 @@ static void del(struct pawl_client *c, const char *path)
 
 static void clear(struct pawl_client *c, const char *path)
 {
-    (void)pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_CHILDREN_TOO), NULL);
+    int rc;
+
+    do { /* thousands of nodes may take longer than one call has */
+        rc = pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_CHILDREN_TOO), NULL);
+    } while (rc == PAWL_ERR_OPERATION_TIMEOUT);
+    assert_true(rc == 0 || rc == PAWL_ERR_NO_NODE);
 }
 
 /* ---- what the server knows ---- */
