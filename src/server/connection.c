@@ -20,10 +20,6 @@ static const uint8_t may_follow[N_CONNECTION_STATES] = {
 void connection_check(const struct connection *c)
 {
     ASSERT(c->out_at <= c->out.len);
-    ASSERT(c->parked_at <= c->parked.len);
-    ASSERT(c->n_in_flight >= 0);
-    ASSERT(c->n_done >= 0);
-    ASSERT(c->n_parked >= 0);
     ASSERT(c->in_flight_bytes >= 0);
     ASSERT(c->n_auth_ids_in_force <= c->n_auth_ids);
     ASSERT((c->input == INPUT_OPEN) == list_empty(&c->paused_link));
@@ -39,7 +35,7 @@ void connection_check(const struct connection *c)
     case CONNECTION_JOINING:
         ASSERT(c->session_id != 0);
         ASSERT(c->input == INPUT_OPEN || c->input == INPUT_JOINING);
-        ASSERT(c->parked.len == 0);
+        ASSERT(parked_is_empty(&c->parked));
         break;
     case CONNECTION_SERVING:
         ASSERT(c->session != NULL);
@@ -157,7 +153,7 @@ struct connection *server_connect(struct server *s, const struct peer *peer)
     list_init(&c->waits);
     strbuf_init(&c->in, STRBUF_NO_LIMIT);
     strbuf_init(&c->out, STRBUF_NO_LIMIT);
-    strbuf_init(&c->parked, STRBUF_NO_LIMIT);
+    parked_init(&c->parked);
     auth_init(c);
     list_push_back(&s->connections, &c->link);
     s->n_connections++;
@@ -170,7 +166,7 @@ static void connection_free(struct connection *c)
     auth_fini(c);
     strbuf_fini(&c->in);
     strbuf_fini(&c->out);
-    strbuf_fini(&c->parked);
+    parked_fini(&c->parked);
     free(c);
 }
 
@@ -186,7 +182,7 @@ void server_disconnect(struct server *s, struct connection *c)
     if (c->session != NULL) {
         c->session->connection = NULL;
     }
-    s->n_outstanding -= c->n_parked;
+    s->n_outstanding -= c->parked.n_requests;
     s->large_bytes -= c->large_bytes;
     connection_set_input(s, c, INPUT_OPEN);
     pipeline_forget(c);

@@ -27,6 +27,7 @@
 
 #include "base/list.h"
 #include "base/strbuf.h"
+#include "server/parked.h"
 #include "wire/ops.h"
 
 struct server;
@@ -91,12 +92,7 @@ struct connection {
     size_t watch_bytes;
     uint64_t last_event; /* serial of the last change it was told of: once each */
 
-    struct strbuf parked; /* what waits behind writes in flight; see pipeline.c */
-    size_t parked_at;
-    int64_t parked_answers; /* bytes that the answers to it may have, as far as one can tell */
-    int32_t n_in_flight;    /* marks in the queue whose write is not applied yet */
-    int32_t n_done;         /* marks in the queue whose write is */
-    int32_t n_parked;       /* requests in the queue */
+    struct parked parked; /* what waits behind writes in flight */
     struct list proposals;
     struct list waits;       /* for proposals of others; see pipeline.c */
     int64_t in_flight_bytes; /* of requests in flight */

@@ -13,72 +13,37 @@
 #include "server/read.h"
 #include "wire/utf8.h"
 
-/* c->parked is a queue of what waits on a connection, oldest first:
- *
- *   int length | bytes | long when | int ids | long answer
- *                                      a request frame, executed when it is at the head: when it
- *                                      came, how many auth ids counted then, and how long its
- *                                      answer may be, as far as one can tell
- *   int -1                             a write in flight, or something else that is waited for
- *   int -2 | int xid                   a request that is refused when it is at the head
- *
- * Marks are done in their order; c->n_done of those at the front are. What is at the head and can
- * be answered is answered at once, unless the client must first read what it has, or has had its
- * share of this turn. A connection that closes looks at the queue no more.
+/* What is at the head of c->parked and ready is answered at once, unless the client must first read
+ * what it has, or has had its share of this turn. A connection that closes looks at the queue no
+ * more.
  *
  * A read shows nothing of a later write of its session: when that one is about to be applied, what
  * is parked before it is answered, whatever the limits (pipeline_before_write). So that this is
  * never much, a write is not taken while long answers are due before it (input_obstacle). */
-enum { WRITE_MARK = -1, REFUSED_MARK = -2 };
 
 /* What serving costs is counted in bytes moved, about half a nanosecond each: of a request besides
  * its bytes and those of its answer. Read.c and auth.c add what they go through. */
 enum { REQUEST_UNITS = 64 };
 
-static void park_mark(struct connection *c)
-{
-    jute_write_int(&c->parked, WRITE_MARK);
-    c->n_in_flight++;
-}
-
 static void park_frame(struct server *s, struct connection *c, struct bytes frame)
 {
-    int64_t answer = read_expected_bytes(s, frame);
-
-    jute_write_buffer(&c->parked, frame);
-    jute_write_long(&c->parked, s->now_us);
-    jute_write_int(&c->parked, (int32_t)c->n_auth_ids);
-    jute_write_long(&c->parked, answer);
-    ASSERT(!c->parked.failed);
-    c->parked_answers += answer;
-    c->n_parked++;
+    parked_push(&c->parked, &(struct parked_request){.frame = frame,
+                                                     .n_auth_ids = c->n_auth_ids,
+                                                     .when_us = s->now_us,
+                                                     .answer = read_expected_bytes(s, frame)});
     s->n_outstanding++;
 }
 
 static void park_refusal(struct server *s, struct connection *c, int32_t xid)
 {
-    jute_write_int(&c->parked, REFUSED_MARK);
-    jute_write_int(&c->parked, xid);
-    c->n_parked++;
+    parked_push(&c->parked, &(struct parked_request){.frame = BYTES_NULL, .xid = xid});
     s->n_outstanding++;
-}
-
-static bool nothing_waits(const struct connection *c)
-{
-    return c->parked_at == c->parked.len;
-}
-
-/* Whether what is at the head of the queue waits for no write any more. */
-static bool head_is_ready(const struct connection *c)
-{
-    return !nothing_waits(c) &&
-           (c->n_done > 0 || (int32_t)load_u32(c->parked.data + c->parked_at) != WRITE_MARK);
 }
 
 /* Large requests count until the connection has no write in flight. */
 static void settle_large(struct server *s, struct connection *c)
 {
-    if (c->n_in_flight == 0) {
+    if (c->parked.n_in_flight == 0) {
         s->large_bytes -= c->large_bytes;
         c->large_bytes = 0;
     }
@@ -124,7 +89,7 @@ static enum connection_input input_obstacle(const struct server *s, const struct
                                             struct bytes frame)
 {
     const struct limit_options *o = &s->options.limits;
-    bool busy = c->n_in_flight + c->n_parked > 0;
+    bool busy = c->parked.n_in_flight + c->parked.n_requests > 0;
     enum connection_input why = obstacle(s, c);
 
     if (why != INPUT_OPEN || !busy) {
@@ -132,9 +97,9 @@ static enum connection_input input_obstacle(const struct server *s, const struct
     }
     if (s->n_outstanding > o->outstanding_limit ||
         (o->throttle_requests > 0 && s->n_outstanding >= o->throttle_requests) ||
-        (int64_t)(c->parked.len - c->parked_at) > o->output_pause_bytes ||
+        (int64_t)parked_bytes(&c->parked) > o->output_pause_bytes ||
         (o->in_flight_bytes > 0 && c->in_flight_bytes > o->in_flight_bytes) ||
-        (c->parked_answers > o->output_pause_bytes && is_write(frame))) {
+        (c->parked.answers > o->output_pause_bytes && is_write(frame))) {
         return INPUT_COMMITS;
     }
     return INPUT_OPEN;
@@ -226,71 +191,35 @@ static void refuse_throttled(struct server *s, struct connection *c, int32_t xid
     reply_header_only(s, c, xid, s->applied_zxid, PAWL_ERR_THROTTLED_OP);
 }
 
-/* A frame at the head of the queue: with the credentials that were in force when it came. */
-static void answer_frame(struct server *s, struct connection *c, struct jute_reader *r)
+/* With the credentials that were in force when it came. */
+static void answer_parked(struct server *s, struct connection *c)
 {
-    struct bytes frame = jute_read_buffer(r);
-    int64_t when_us = jute_read_long(r);
+    struct parked_request r;
 
-    c->n_auth_ids_in_force = (uint32_t)jute_read_int(r);
-    c->parked_answers -= jute_read_long(r);
-    execute_read(s, c, frame, s->now_us - when_us);
+    parked_pop(&c->parked, &r);
+    s->n_outstanding--;
+    if (bytes_is_null(r.frame)) {
+        refuse_throttled(s, c, r.xid);
+        return;
+    }
+    c->n_auth_ids_in_force = r.n_auth_ids;
+    execute_read(s, c, r.frame, s->now_us - r.when_us);
     c->n_auth_ids_in_force = c->n_auth_ids;
-}
-
-static void answer_head(struct server *s, struct connection *c)
-{
-    struct bytes queue = bytes_of(c->parked.data + c->parked_at, c->parked.len - c->parked_at);
-    struct jute_reader r = jute_reader_of(queue);
-    int32_t mark = (int32_t)load_u32(queue.data);
-
-    if (mark == WRITE_MARK) {
-        ASSERT(c->n_done > 0);
-        c->n_done--;
-        jute_read_int(&r);
-    } else {
-        ASSERT(c->n_parked > 0);
-        c->n_parked--;
-        s->n_outstanding--;
-        if (mark == REFUSED_MARK) {
-            jute_read_int(&r);
-            refuse_throttled(s, c, jute_read_int(&r));
-        } else {
-            answer_frame(s, c, &r);
-        }
-    }
-    ASSERT(!r.failed);
-    c->parked_at = (size_t)(r.at - c->parked.data);
-}
-
-static void tidy_queue(struct connection *c)
-{
-    if (nothing_waits(c)) {
-        ASSERT(c->n_done == 0);
-        ASSERT(c->n_parked == 0);
-        ASSERT(c->parked_answers == 0);
-        strbuf_clear(&c->parked);
-        c->parked_at = 0;
-    } else if (c->parked_at > 65536 && c->parked_at > c->parked.len / 2) {
-        memmove(c->parked.data, c->parked.data + c->parked_at, c->parked.len - c->parked_at);
-        c->parked.len -= c->parked_at;
-        c->parked_at = 0;
-    }
 }
 
 /* Answers what is at the head of the queue and can be answered. */
 static void answer_queue(struct server *s, struct connection *c)
 {
-    while (c->state == CONNECTION_SERVING && head_is_ready(c)) {
+    while (c->state == CONNECTION_SERVING && parked_is_ready(&c->parked)) {
         enum connection_input why = obstacle(s, c);
 
         if (why != INPUT_OPEN) {
             connection_set_input(s, c, why);
             break;
         }
-        answer_head(s, c);
+        answer_parked(s, c);
     }
-    tidy_queue(c);
+    parked_tidy(&c->parked);
 }
 
 static void consume_buffered(struct server *s, struct connection *c);
@@ -313,25 +242,24 @@ static bool answers_are_too_many(const struct server *s, const struct connection
 
 void pipeline_before_write(struct server *s, struct connection *c)
 {
-    while (c->state == CONNECTION_SERVING && head_is_ready(c)) {
+    while (c->state == CONNECTION_SERVING && parked_is_ready(&c->parked)) {
         if (answers_are_too_many(s, c)) {
             log_limited(LOG_WARN, "client /%s:%u asks for more than it reads; dropped", c->peer.ip,
                         c->peer.port);
             connection_drop(s, c);
             return;
         }
-        answer_head(s, c);
+        answer_parked(s, c);
     }
-    ASSERT(c->state != CONNECTION_SERVING || !nothing_waits(c)); /* the mark of the write */
+    ASSERT(c->state != CONNECTION_SERVING ||
+           !parked_is_empty(&c->parked)); /* the mark of the write */
 }
 
 void pipeline_write_done(struct server *s, struct connection *c)
 {
-    ASSERT(c->n_in_flight > 0);
-    c->n_in_flight--;
+    parked_mark_done(&c->parked);
     settle_large(s, c);
     if (c->state == CONNECTION_SERVING) {
-        c->n_done++;
         pipeline_go_on(s, c); /* with nothing of its own in flight it need not wait for others */
     }
 }
@@ -367,7 +295,7 @@ void pipeline_wait_for(struct connection *c, struct proposal *p)
     list_push_back(&p->waits, &w->of_proposal);
     list_push_back(&c->waits, &w->of_connection);
     if (c->state == CONNECTION_SERVING) {
-        park_mark(c);
+        parked_push_mark(&c->parked);
     }
 }
 
@@ -457,7 +385,7 @@ static bool waited_too_long(const struct server *s, const struct connection *c, 
 
 static void answer_or_park(struct server *s, struct connection *c, struct bytes frame)
 {
-    if (nothing_waits(c)) {
+    if (parked_is_empty(&c->parked)) {
         execute_read(s, c, frame, 0);
     } else {
         park_frame(s, c, frame);
@@ -475,7 +403,7 @@ static void handle_write(struct server *s, struct connection *c, int32_t xid, co
     }
     q.path = utf8_repaired(q.path, &s->repaired);
     charge(s, c, REQUEST_UNITS + 2 * frame.len); /* to prepare, and to apply */
-    park_mark(c);
+    parked_push_mark(&c->parked);
     server_submit(s, c, xid, &q, c->session_id);
 }
 
@@ -508,7 +436,7 @@ static bool handle_request(struct server *s, struct connection *c, struct bytes 
     }
     if (waited_too_long(s, c, type)) {
         s->stats.throttled_ops++;
-        if (nothing_waits(c)) {
+        if (parked_is_empty(&c->parked)) {
             refuse_throttled(s, c, xid);
         } else {
             park_refusal(s, c, xid);
@@ -625,7 +553,7 @@ static size_t consume_frames(struct server *s, struct connection *c, struct byte
         handle_frame(s, c, frame);
         at += 4 + (size_t)len;
     }
-    if (!head_is_ready(c)) { /* else the queue goes first, and pauses by itself */
+    if (!parked_is_ready(&c->parked)) { /* else the queue goes first, and pauses by itself */
         connection_set_input(s, c, INPUT_OPEN);
     }
     c->waiting_since_us = 0;

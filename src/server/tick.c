@@ -113,8 +113,8 @@ static void trim_buffers(const struct server *s, struct connection *c)
         c->taken_us = s->attended_us;
         strbuf_trim(&c->out, 0);
     }
-    if (c->parked.len == 0) {
-        strbuf_trim(&c->parked, 0);
+    if (c->parked.bytes.len == 0) {
+        strbuf_trim(&c->parked.bytes, 0);
     }
 }
 
