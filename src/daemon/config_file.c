@@ -244,7 +244,7 @@ static const char *unescape(struct bytes in, struct strbuf *out)
 }
 
 /* String.trim(): control characters count as blanks. */
-static const char *trimmed(struct strbuf *b)
+static const char *config_file_trimmed(struct strbuf *b)
 {
     size_t start = 0;
 
@@ -271,7 +271,7 @@ static const char *deliver(struct bytes text, int line, property_fn each, void *
         fault = unescape(bytes_of(text.data + value_start, text.len - value_start), &value);
     }
     if (fault == NULL) {
-        each(arg, line, trimmed(&key), trimmed(&value));
+        each(arg, line, config_file_trimmed(&key), config_file_trimmed(&value));
     }
     strbuf_fini(&key);
     strbuf_fini(&value);
@@ -297,7 +297,7 @@ int properties_parse(struct bytes text, property_fn each, void *arg, struct prop
     return 0;
 }
 
-static int read_all(FILE *file, struct strbuf *out)
+static int config_file_read_all(FILE *file, struct strbuf *out)
 {
     char chunk[4096];
     size_t n;
@@ -318,7 +318,7 @@ int config_load(const char *path, struct strbuf *out, struct config_lines *error
 
     strbuf_init(out, FILE_LIMIT_BYTES);
     if (rc == 0) {
-        rc = read_all(file, out);
+        rc = config_file_read_all(file, out);
     }
     if (rc != 0) {
         config_lines_add(errors, "%s: cannot be read: %s", path, strerror(errno));

@@ -40,7 +40,7 @@ void config_member_fini(struct config_member *m)
 
 /* Cuts `text` at every `separator`, at most into `limit` parts; more make the last one count as
  * limit + 1. Empty parts at the end do not count, as in Java. */
-static size_t cut(char *text, char separator, char **part, size_t limit)
+static size_t config_members_cut(char *text, char separator, char **part, size_t limit)
 {
     size_t n = 0;
 
@@ -70,7 +70,7 @@ static size_t cut_address(char *text, char **part, size_t limit, struct strbuf *
     char *bracket;
 
     if (text[0] != '[') {
-        return cut(text, ':', part, limit);
+        return config_members_cut(text, ':', part, limit);
     }
     bracket = strchr(text, ']');
     if (bracket == NULL || (bracket[1] != ':' && bracket[1] != '\0')) {
@@ -80,10 +80,11 @@ static size_t cut_address(char *text, char **part, size_t limit, struct strbuf *
     part[0] = text + 1;
     text = bracket[1] == ':' ? bracket + 2 : NULL;
     *bracket = '\0';
-    return 1 + cut(text, ':', part + 1, limit - 1);
+    return 1 + config_members_cut(text, ':', part + 1, limit - 1);
 }
 
-static bool take_port(const char *host, const char *text, int *out, struct strbuf *why)
+static bool config_members_take_port(const char *host, const char *text, int *out,
+                                     struct strbuf *why)
 {
     int64_t port;
 
@@ -123,8 +124,8 @@ static bool take_address(struct config_member *m, char *text, const char *whole,
         strbuf_printf(why, "%s %s", whole, WRONG_FORM);
         return false;
     }
-    if (!take_port(part[0], part[1], &a.quorum_port, why) ||
-        !take_port(part[0], part[2], &a.election_port, why) ||
+    if (!config_members_take_port(part[0], part[1], &a.quorum_port, why) ||
+        !config_members_take_port(part[0], part[2], &a.election_port, why) ||
         (n == 4 && !take_role(part[3], &observer, why))) {
         return false;
     }
@@ -159,7 +160,7 @@ static bool take_client(char *text, const char *whole, char **host, int *port, s
         strbuf_printf(why, "%s %s", whole, WRONG_FORM);
         return false;
     }
-    if (!take_port(n == 2 ? part[0] : "0.0.0.0", part[n - 1], port, why)) {
+    if (!config_members_take_port(n == 2 ? part[0] : "0.0.0.0", part[n - 1], port, why)) {
         return false;
     }
     *host = must_strdup(n == 2 ? part[0] : "0.0.0.0");
@@ -170,7 +171,7 @@ static bool take_addresses(struct config_member *m, char *text, const char *whol
                            struct strbuf *why)
 {
     char *address[ADDRESSES];
-    size_t n = cut(text, '|', address, ADDRESSES);
+    size_t n = config_members_cut(text, '|', address, ADDRESSES);
 
     if (n > 1 && !several) {
         strbuf_printf(why,
@@ -195,7 +196,7 @@ static bool parse_line(struct config_member *m, const char *text, bool several, 
 {
     char *copy = must_strdup(text);
     char *part[4];
-    size_t n = cut(copy, ';', part, 3);
+    size_t n = config_members_cut(copy, ';', part, 3);
     bool ok = n >= 1 && n <= 3;
 
     if (!ok) {
@@ -247,7 +248,8 @@ static bool take_id(const struct config_entry *e, int64_t *id, struct config_lin
     return true;
 }
 
-static void add_member(struct config *c, const struct config_entry *e, struct config_lines *errors)
+static void config_members_add(struct config *c, const struct config_entry *e,
+                               struct config_lines *errors)
 {
     struct config_member m = {
         .client_port = -1, .secure_client_port = -1, .group = -1, .weight = 1};
@@ -295,7 +297,7 @@ static void add_group(struct config *c, const struct config_entry *e, struct con
 {
     char *copy = must_strdup(e->text);
     char *id[GROUP_MEMBERS];
-    size_t n = cut(copy, ':', id, GROUP_MEMBERS);
+    size_t n = config_members_cut(copy, ':', id, GROUP_MEMBERS);
     int64_t group;
 
     c->ensemble.hierarchical = true;
@@ -561,7 +563,7 @@ static void collect(struct config *c, struct config_lines *errors)
 {
     for (size_t i = 0; i < c->n_entries; i++) {
         if (is_of(&c->entry[i], "server.")) {
-            add_member(c, &c->entry[i], errors);
+            config_members_add(c, &c->entry[i], errors);
         }
     }
     for (size_t i = 0; i < c->n_entries; i++) {

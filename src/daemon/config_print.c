@@ -12,7 +12,7 @@ static const char *default_of(const struct config_key *k)
     return k->default_text[0] != '\0' ? k->default_text : "nothing";
 }
 
-static const char *unit_of(enum config_type type)
+static const char *config_print_unit_of(enum config_type type)
 {
     switch (type) {
     case CONFIG_TYPE_MS:
@@ -66,7 +66,8 @@ static void print_key_text(const struct config_key *k, FILE *out)
     fprintf(out, "      %s.\n", k->meaning);
     if (k->class != CONFIG_CLASS_JVM_ONLY && !k->family) {
         fprintf(out, "      Default: %s%s. Allowed: %s.", default_of(k),
-                k->default_text != NULL ? unit_of(k->type) : "", strbuf_cstr(&allowed));
+                k->default_text != NULL ? config_print_unit_of(k->type) : "",
+                strbuf_cstr(&allowed));
         fprintf(out, "%s%s\n", remark_on(k) != NULL ? " " : "",
                 remark_on(k) != NULL ? remark_on(k) : "");
     }
@@ -96,7 +97,7 @@ static void print_key_mdoc(const struct config_key *k, FILE *out)
     if (k->class != CONFIG_CLASS_JVM_ONLY && !k->family) {
         fputs(" Pq ", out);
         print_escaped(default_of(k), out);
-        fputs(k->default_text != NULL ? unit_of(k->type) : "", out);
+        fputs(k->default_text != NULL ? config_print_unit_of(k->type) : "", out);
         if (remark_on(k) != NULL) {
             fprintf(out, " ; %s", remark_on(k));
         }

@@ -41,7 +41,7 @@ bool config_parse_int64(const char *text, bool radix, int64_t *out)
     return true;
 }
 
-static const char *unit_of(enum config_type type)
+static const char *config_value_unit_of(enum config_type type)
 {
     switch (type) {
     case CONFIG_TYPE_MS:
@@ -66,10 +66,10 @@ static void allowed_number(const struct config_key *k, struct strbuf *out)
     if (k->min == k->max) {
         strbuf_printf(out, "%" PRId64, k->min);
     } else if (k->min == INT32_MIN) {
-        strbuf_printf(out, "a whole number%s", unit_of(k->type));
+        strbuf_printf(out, "a whole number%s", config_value_unit_of(k->type));
     } else {
         strbuf_printf(out, "a whole number from %" PRId64 " to %" PRId64 "%s", k->min, k->max,
-                      unit_of(k->type));
+                      config_value_unit_of(k->type));
     }
 }
 
@@ -122,8 +122,8 @@ void config_value_allowed(const struct config_key *k, struct strbuf *out)
     }
 }
 
-static bool refuse(const struct config_key *k, const char *text, const char *what,
-                   struct strbuf *why)
+static bool config_value_refuse(const struct config_key *k, const char *text, const char *what,
+                                struct strbuf *why)
 {
     if (k->type == CONFIG_TYPE_SECRET) {
         strbuf_printf(why, "the value %s; allowed is ", what);
@@ -181,8 +181,8 @@ static int64_t scale_of(enum config_type type)
     }
 }
 
-static bool parse_number(const struct config_key *k, const char *text, struct config_parsed *out,
-                         struct strbuf *why)
+static bool config_value_parse_number(const struct config_key *k, const char *text,
+                                      struct config_parsed *out, struct strbuf *why)
 {
     char *digits = must_strdup(text);
     int64_t scale = k->type == CONFIG_TYPE_HOURS ? take_duration_unit(digits) : scale_of(k->type);
@@ -190,7 +190,7 @@ static bool parse_number(const struct config_key *k, const char *text, struct co
 
     free(digits);
     if (!ok) {
-        return refuse(k, text, "is not a whole number", why);
+        return config_value_refuse(k, text, "is not a whole number", why);
     }
     if (out->number < k->min && k->raised) {
         char raised[24];
@@ -201,7 +201,7 @@ static bool parse_number(const struct config_key *k, const char *text, struct co
         out->raised = true;
     }
     if (out->number < k->min || out->number > k->max) {
-        return refuse(k, text, "is out of range", why);
+        return config_value_refuse(k, text, "is out of range", why);
     }
     out->number *= scale;
     return true;
@@ -214,10 +214,10 @@ static bool parse_ratio(const struct config_key *k, const char *text, struct con
 
     out->ratio = strtod(text, &end);
     if (end == text || *end != '\0' || !isfinite(out->ratio)) {
-        return refuse(k, text, "is not a number", why);
+        return config_value_refuse(k, text, "is not a number", why);
     }
     if (out->ratio < k->low || out->ratio > k->high) {
-        return refuse(k, text, "is out of range", why);
+        return config_value_refuse(k, text, "is out of range", why);
     }
     return true;
 }
@@ -237,7 +237,7 @@ static bool parse_choice(const struct config_key *k, const char *text, struct co
         }
         word = bar != NULL ? bar + 1 : NULL;
     }
-    return refuse(k, text, "is not one of the choices", why);
+    return config_value_refuse(k, text, "is not one of the choices", why);
 }
 
 /* "[::1]" is kept as "::1", which is what the resolver takes. */
@@ -251,7 +251,7 @@ static bool parse_host(const struct config_key *k, const char *text, struct conf
         len -= 2;
     }
     if (len == 0 || strcspn(text, " \t[]/,;") < len) {
-        return refuse(k, text, "is no address", why);
+        return config_value_refuse(k, text, "is no address", why);
     }
     out->text = must_copy_string(bytes_of(text, len));
     return true;
@@ -272,12 +272,12 @@ static bool parse_by_type(const struct config_key *k, const char *text, struct c
     case CONFIG_TYPE_HOST:
         return parse_host(k, text, out, why);
     case CONFIG_TYPE_PATH:
-        return text[0] != '\0' || refuse(k, text, "is no path", why);
+        return text[0] != '\0' || config_value_refuse(k, text, "is no path", why);
     case CONFIG_TYPE_TEXT:
     case CONFIG_TYPE_SECRET:
         return true;
     default:
-        return parse_number(k, text, out, why);
+        return config_value_parse_number(k, text, out, why);
     }
 }
 

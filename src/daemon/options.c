@@ -37,7 +37,6 @@ static void limits(const struct config *c, struct limit_options *o)
         .turn_units = TURN_UNITS,
         .sessionless_ms = c->net.sessionless_ms,
         .max_per_address = c->net.max_per_address,
-        .max_connections = c->net.max_connections,
         .throttle_tokens = c->connection_throttle.tokens,
         .throttle_fill_ms = c->connection_throttle.fill_time_ms,
         .throttle_fill_count = c->connection_throttle.fill_count,

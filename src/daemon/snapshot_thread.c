@@ -46,7 +46,7 @@ struct snapshot_thread {
     struct snapshot_progress progress;
 };
 
-static void push(struct snapshot_thread *t, struct job job)
+static void snapshot_thread_push(struct snapshot_thread *t, struct job job)
 {
     struct job *copy = must_alloc(sizeof(*copy));
 
@@ -60,7 +60,7 @@ static void push(struct snapshot_thread *t, struct job job)
 
 void snapshot_thread_begin(struct snapshot_thread *t, int64_t zxid)
 {
-    push(t, (struct job){.kind = JOB_BEGIN, .zxid = zxid});
+    snapshot_thread_push(t, (struct job){.kind = JOB_BEGIN, .zxid = zxid});
 }
 
 void snapshot_thread_write(struct snapshot_thread *t, struct list *chunks)
@@ -68,27 +68,28 @@ void snapshot_thread_write(struct snapshot_thread *t, struct list *chunks)
     struct list *item;
 
     while ((item = list_pop_front(chunks)) != NULL) {
-        push(t, (struct job){.kind = JOB_CHUNK,
-                             .chunk = container_of(item, struct snapshot_chunk, link)});
+        snapshot_thread_push(
+            t, (struct job){.kind = JOB_CHUNK,
+                            .chunk = container_of(item, struct snapshot_chunk, link)});
     }
 }
 
 void snapshot_thread_finish(struct snapshot_thread *t, uint64_t digest)
 {
-    push(t, (struct job){.kind = JOB_FINISH, .digest = digest});
+    snapshot_thread_push(t, (struct job){.kind = JOB_FINISH, .digest = digest});
 }
 
 void snapshot_thread_purge(struct snapshot_thread *t)
 {
-    push(t, (struct job){.kind = JOB_PURGE});
+    snapshot_thread_push(t, (struct job){.kind = JOB_PURGE});
 }
 
 void snapshot_thread_call(struct snapshot_thread *t, void (*fn)(void *arg), void *arg)
 {
-    push(t, (struct job){.kind = JOB_CALL, .call = fn, .arg = arg});
+    snapshot_thread_push(t, (struct job){.kind = JOB_CALL, .call = fn, .arg = arg});
 }
 
-static void report(struct snapshot_thread *t, int rc)
+static void snapshot_thread_report(struct snapshot_thread *t, int rc)
 {
     pthread_mutex_lock(&t->lock);
     t->progress.n_finished++;
@@ -102,14 +103,14 @@ static void report(struct snapshot_thread *t, int rc)
     t->options.wake(t->options.arg);
 }
 
-static void give_up(struct snapshot_thread *t, int rc)
+static void snapshot_thread_give_up(struct snapshot_thread *t, int rc)
 {
     snapshot_file_abort(t->file);
     t->file = NULL;
-    report(t, rc);
+    snapshot_thread_report(t, rc);
 }
 
-static void begin(struct snapshot_thread *t, int64_t zxid)
+static void snapshot_thread_do_begin(struct snapshot_thread *t, int64_t zxid)
 {
     int rc;
 
@@ -121,11 +122,11 @@ static void begin(struct snapshot_thread *t, int64_t zxid)
     rc = snapshot_file_begin(t->options.snapshot_disk, &t->options.file, zxid, &t->file);
     if (rc != PAWL_OK) {
         t->file = NULL;
-        report(t, rc);
+        snapshot_thread_report(t, rc);
     }
 }
 
-static void finish(struct snapshot_thread *t, uint64_t digest)
+static void snapshot_thread_do_finish(struct snapshot_thread *t, uint64_t digest)
 {
     int rc;
 
@@ -137,7 +138,7 @@ static void finish(struct snapshot_thread *t, uint64_t digest)
     if (rc == PAWL_OK) {
         log_info("Snapshot taken in %" PRId64 " ms", clock_monotonic_ms() - t->began_ms);
     }
-    report(t, rc);
+    snapshot_thread_report(t, rc);
 }
 
 static void purge(struct snapshot_thread *t)
@@ -161,18 +162,18 @@ static void do_job(struct snapshot_thread *t, const struct job *job)
 
     switch (job->kind) {
     case JOB_BEGIN:
-        begin(t, job->zxid);
+        snapshot_thread_do_begin(t, job->zxid);
         break;
     case JOB_CHUNK:
         if (t->file != NULL) {
             rc = snapshot_file_write(t->file, job->chunk->data, job->chunk->len);
             if (rc != PAWL_OK) {
-                give_up(t, rc);
+                snapshot_thread_give_up(t, rc);
             }
         }
         break;
     case JOB_FINISH:
-        finish(t, job->digest);
+        snapshot_thread_do_finish(t, job->digest);
         break;
     case JOB_PURGE:
         purge(t);
@@ -234,7 +235,7 @@ static void free_job(struct snapshot_thread *t, struct job *job)
     }
 }
 
-static void *run(void *arg)
+static void *snapshot_thread_run(void *arg)
 {
     struct snapshot_thread *t = arg;
     struct job *job;
@@ -268,7 +269,7 @@ struct snapshot_thread *snapshot_thread_start(const struct snapshot_thread_optio
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&t->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    rc = pthread_create(&t->thread, NULL, run, t);
+    rc = pthread_create(&t->thread, NULL, snapshot_thread_run, t);
     ASSERT(rc == 0);
     return t;
 }

@@ -23,7 +23,6 @@ struct limit_options {
     int64_t turn_units;         /* one client's share of a turn, see pipeline.c; 0: no limit */
     int64_t sessionless_ms;     /* nio.sessionlessCnxnTimeout */
     int64_t max_per_address;    /* maxClientCnxns; 0: no limit */
-    int64_t max_connections;    /* maxCnxns; 0: no limit */
 
     int64_t throttle_tokens; /* connection_throttle_tokens; 0: off */
     int64_t throttle_fill_ms;

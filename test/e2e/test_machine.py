@@ -11,6 +11,9 @@ import time
 import daemon
 
 
+WAIT_SECONDS = 120
+
+
 def cpu_seconds(pid):
     with open("/proc/%d/stat" % pid) as f:
         fields = f.read().rsplit(")", 1)[1].split()
@@ -79,7 +82,7 @@ class Log(daemon.TestCase):
         self.assertEqual(daemon.create(conn, "/a"), 0)
         self.assertGreater(len(os.read(reader, 1 << 20)), 0)
         p.send_signal(signal.SIGTERM)
-        self.assertEqual(p.wait(daemon.WAIT_SECONDS), 0)
+        self.assertEqual(p.wait(WAIT_SECONDS), 0)
         text = b""
         while True:
             part = os.read(reader, 1 << 20)
@@ -96,7 +99,7 @@ class Log(daemon.TestCase):
         os.close(reader)
         self.assertEqual(daemon.create(daemon.opened(daemon.z.Conn(port)), "/a"), 0)
         p.send_signal(signal.SIGTERM)
-        self.assertEqual(p.wait(daemon.WAIT_SECONDS), 0)
+        self.assertEqual(p.wait(WAIT_SECONDS), 0)
 
 
 if __name__ == "__main__":
