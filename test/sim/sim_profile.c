@@ -4,12 +4,12 @@
  *
  * Before 3.6 some operations are unknown: the server says UNIMPLEMENTED and hangs up. From 3.6 to
  * 3.8 a connection has one watch per path and table: a one-shot that is set replaces a persistent
- * one, and its removal takes the persistent one along. (There the half in the other table stays;
- * here all of it goes, which is harder to bear.) */
+ * one, and its removal takes the persistent one along. (There the half
+ * in the other table stays; here all of it goes, which is harder to bear.) */
 #include "server/server.h"
 #include "sim/sim_world.h"
 
-enum { NO_OPERATION = 10, NO_WATCH_TYPE = 99, STAYS = WATCH_PERSISTENT | WATCH_RECURSIVE };
+enum { NO_OPERATION = 10, NO_WATCH_TYPE = 99 };
 
 static void store_int(uint8_t *at, int32_t n)
 {
@@ -26,13 +26,19 @@ static bool is_unknown(int profile, int32_t op)
            (profile < 37 && op == OP_WHO_AM_I);
 }
 
-static void forget_persistent(struct world *w, struct connection *c, struct bytes path)
+/* Of one that is in both tables; a recursive one lives from the table of data alone. */
+static unsigned stays_in(bool of_children)
+{
+    return of_children ? WATCH_PERSISTENT : WATCH_PERSISTENT | WATCH_RECURSIVE;
+}
+
+static void forget(struct world *w, struct connection *c, struct bytes path, unsigned kinds)
 {
     struct watch_table *t = &member_server(w->server.member)->watches;
 
-    if ((watch_kinds(t, c, path) & STAYS) != 0) {
-        world_note(-1, "persistent watch gone", 0);
-        watch_remove(t, c, path, STAYS);
+    if ((watch_kinds(t, c, path) & kinds) != 0) {
+        world_note(-1, "persistent watch gone", (int64_t)kinds);
+        watch_remove(t, c, path, kinds);
     }
 }
 
@@ -40,10 +46,11 @@ static void forget_persistent(struct world *w, struct connection *c, struct byte
 static void remove_as_one(struct world *w, struct connection *c, struct bytes path, int32_t type)
 {
     struct watch_table *t = &member_server(w->server.member)->watches;
+    bool of_children = type == 1; /* 2: of data */
 
-    if ((type == 1 || type == 2) && (watch_kinds(t, c, path) & STAYS) != 0) {
-        watch_add(t, c, path, type == 1 ? WATCH_CHILD : WATCH_DATA);
-        forget_persistent(w, c, path);
+    if ((type == 1 || type == 2) && (watch_kinds(t, c, path) & stays_in(of_children)) != 0) {
+        watch_add(t, c, path, of_children ? WATCH_CHILD : WATCH_DATA);
+        forget(w, c, path, stays_in(of_children));
     }
 }
 
@@ -69,7 +76,7 @@ void profile_frame(struct world *w, struct connection *c, uint8_t *frame, size_t
     case OP_GET_CHILDREN2:
         path = jute_read_buffer(&r);
         if (jute_read_bool(&r)) {
-            forget_persistent(w, c, path);
+            forget(w, c, path, stays_in(op == OP_GET_CHILDREN || op == OP_GET_CHILDREN2));
         }
         break;
     case OP_REMOVE_WATCHES:
