@@ -58,7 +58,7 @@ static void warn_if_slow(struct txnlog_thread *t, int64_t took_ms, int64_t log_b
     }
 }
 
-static void report(struct txnlog_thread *t, int rc, int64_t zxid, int64_t took_ms)
+static void txnlog_thread_report(struct txnlog_thread *t, int rc, int64_t zxid, int64_t took_ms)
 {
     int64_t log_bytes = (int64_t)txnlog_size(t->log);
 
@@ -83,7 +83,7 @@ static void report(struct txnlog_thread *t, int rc, int64_t zxid, int64_t took_m
 }
 
 /* Waits for work. False: stopping, and there is none. */
-static bool take(struct txnlog_thread *t, struct txn_batch *batch)
+static bool txnlog_thread_take(struct txnlog_thread *t, struct txn_batch *batch)
 {
     bool any;
 
@@ -99,7 +99,7 @@ static bool take(struct txnlog_thread *t, struct txn_batch *batch)
     return any;
 }
 
-static void *run(void *arg)
+static void *txnlog_thread_run(void *arg)
 {
     struct txnlog_thread *t = arg;
     struct txn_batch batch;
@@ -107,14 +107,14 @@ static void *run(void *arg)
 
     logging_use(t->log_target);
     txn_batch_init(&batch);
-    while (rc == PAWL_OK && take(t, &batch)) {
+    while (rc == PAWL_OK && txnlog_thread_take(t, &batch)) {
         int64_t zxid = container_of(batch.blocks.prev, struct txn_block, link)->last_zxid;
         int64_t began_us = clock_monotonic_us();
 
         rc = write_blocks(t, &batch);
         txn_batch_fini(&batch);
         txn_batch_init(&batch);
-        report(t, rc, zxid, (clock_monotonic_us() - began_us) / 1000);
+        txnlog_thread_report(t, rc, zxid, (clock_monotonic_us() - began_us) / 1000);
     }
     return NULL;
 }
@@ -134,7 +134,7 @@ int txnlog_thread_start(const struct txnlog_thread_options *options, struct txnl
     txn_batch_init(&t->waiting);
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->changed, NULL);
-    rc = pthread_create(&t->thread, NULL, run, t);
+    rc = pthread_create(&t->thread, NULL, txnlog_thread_run, t);
     ASSERT(rc == 0);
     *out = t;
     return PAWL_OK;

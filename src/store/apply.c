@@ -7,8 +7,8 @@
 #include "store/quota.h"
 #include "wire/path.h"
 
-static void tell(struct apply *a, enum change_kind kind, struct bytes path, uint32_t acl,
-                 size_t bytes)
+static void report_change(struct apply *a, enum change_kind kind, struct bytes path, uint32_t acl,
+                          size_t bytes)
 {
     struct change change = {kind, path, acl, bytes};
 
@@ -108,12 +108,12 @@ static int create_node(struct apply *a, const struct txn_header *h, const struct
         quota_created(a->quota, op->path, (int64_t)op->data.len);
     }
     tree_stat(a->tree, id, stat);
-    tell(a, CHANGE_CREATED, op->path, acl, op->data.len);
+    report_change(a, CHANGE_CREATED, op->path, acl, op->data.len);
     return PAWL_OK;
 }
 
 /* Replay over a fuzzy snapshot may meet children that come later in the log. */
-static void remove_below(struct apply *a, znode_id top)
+static void apply_remove_below(struct apply *a, znode_id top)
 {
     znode_id at = top, next;
 
@@ -126,7 +126,7 @@ static void remove_below(struct apply *a, znode_id top)
     }
 }
 
-static int delete_node(struct apply *a, struct bytes path, int64_t zxid)
+static int apply_delete_node(struct apply *a, struct bytes path, int64_t zxid)
 {
     struct stat_persisted p;
     znode_id parent, id;
@@ -151,12 +151,12 @@ static int delete_node(struct apply *a, struct bytes path, int64_t zxid)
     acl = tree_acl(a->tree, id);
     len = (int64_t)tree_data(a->tree, id).len;
     acl_table_ref(tree_acls(a->tree), acl);
-    remove_below(a, id);
+    apply_remove_below(a, id);
     tree_remove(a->tree, id);
     if (a->quota != NULL) {
         quota_deleted(a->quota, path, len);
     }
-    tell(a, CHANGE_DELETED, path, acl, 0);
+    report_change(a, CHANGE_DELETED, path, acl, 0);
     acl_table_release(tree_acls(a->tree), acl);
     return PAWL_OK;
 }
@@ -176,7 +176,7 @@ static int set_data(struct apply *a, const struct txn_header *h, const struct tx
         quota_data_changed(a->quota, op->path, (int64_t)op->data.len - old_len);
     }
     tree_stat(a->tree, id, stat);
-    tell(a, CHANGE_DATA, op->path, tree_acl(a->tree, id), op->data.len);
+    report_change(a, CHANGE_DATA, op->path, tree_acl(a->tree, id), op->data.len);
     return PAWL_OK;
 }
 
@@ -206,7 +206,7 @@ static size_t delete_ephemerals(struct apply *a, int64_t session_id, int64_t zxi
     while ((id = tree_first_ephemeral(a->tree, session_id)) != 0) {
         strbuf_clear(&path);
         tree_path(a->tree, id, &path);
-        if (delete_node(a, strbuf_bytes(&path), zxid) != PAWL_OK) {
+        if (apply_delete_node(a, strbuf_bytes(&path), zxid) != PAWL_OK) {
             break;
         }
         n++;
@@ -221,7 +221,7 @@ static void close_session(struct apply *a, const struct txn_header *h, const str
 
     tree_session_remove(a->tree, h->client_id);
     for (int32_t i = 0; i < op->deleted.count; i++) {
-        delete_node(a, jute_read_buffer(&r), h->zxid);
+        apply_delete_node(a, jute_read_buffer(&r), h->zxid);
     }
     delete_ephemerals(a, h->client_id, h->zxid);
 }
@@ -237,7 +237,7 @@ static int apply_op(struct apply *a, const struct txn_header *h, const struct tx
         return create_node(a, h, op, stat);
     case TXN_DELETE:
     case TXN_DELETE_CONTAINER:
-        return delete_node(a, op->path, h->zxid);
+        return apply_delete_node(a, op->path, h->zxid);
     case TXN_SET_DATA:
     case TXN_RECONFIG:
         return set_data(a, h, op, stat);
@@ -298,6 +298,8 @@ void apply_txn(struct apply *a, const struct txn *txn, struct apply_result *resu
     struct apply_result scratch = {0};
     struct apply_result *result = results != NULL && n_results > 0 ? results : &scratch;
 
+    ASSERT(a->tree != NULL);
+    ASSERT(results != NULL || n_results == 0);
     if (txn->op.type == TXN_MULTI) {
         apply_multi(a, txn, results, n_results);
         return;

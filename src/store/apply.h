@@ -2,9 +2,10 @@
 /* apply.h - a transaction changes the tree: the one place that does.
  *
  * Nothing here depends on anything but the transaction and the tree, so every replica ends up with
- * the same. What changed is told through `changes`, in order; watches and replies are somebody
- * else's business. During replay over a fuzzy snapshot a transaction may meet its own effects; the
- * rules of ZooKeeper make that converge, and errors of single operations are ignored there. */
+ * the same. Each change is reported to `on_change` right after it was made, in order; watches and
+ * replies are somebody else's business. During replay over a fuzzy snapshot a transaction may meet
+ * its own effects; the rules of ZooKeeper make that converge, and errors of single operations are
+ * ignored there. */
 #ifndef PAWL_STORE_APPLY_H
 #define PAWL_STORE_APPLY_H
 

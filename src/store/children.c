@@ -18,7 +18,7 @@ static uint32_t hash_child(znode_id parent, const uint8_t *name, size_t len)
     return (uint32_t)hash_bytes(name, len, (uint64_t)parent * 0x9e3779b97f4a7c15u);
 }
 
-static uint32_t hash_of(const struct znode *n)
+static uint32_t child_hash_of(const struct znode *n)
 {
     return hash_child(n->parent, n->bytes, n->name_len);
 }
@@ -34,7 +34,7 @@ void index_fini(struct tree *t)
     free(t->index);
 }
 
-static void place(struct index_slot *index, uint32_t mask, struct index_slot slot)
+static void child_place(struct index_slot *index, uint32_t mask, struct index_slot slot)
 {
     uint32_t at = slot.hash & mask;
 
@@ -51,7 +51,7 @@ static void grow(struct tree *t)
 
     for (size_t i = 0; i <= t->index_mask; i++) {
         if (t->index[i].id != 0) {
-            place(index, mask, t->index[i]);
+            child_place(index, mask, t->index[i]);
         }
     }
     free(t->index);
@@ -64,13 +64,13 @@ void index_insert(struct tree *t, znode_id id)
     if ((uint64_t)t->count * 4 > (uint64_t)t->index_mask * 3) {
         grow(t);
     }
-    place(t->index, t->index_mask, (struct index_slot){hash_of(node_at(t, id)), id});
+    child_place(t->index, t->index_mask, (struct index_slot){child_hash_of(node_at(t, id)), id});
 }
 
 void index_remove(struct tree *t, znode_id id)
 {
     uint32_t mask = t->index_mask;
-    uint32_t hole = hash_of(node_at(t, id)) & mask;
+    uint32_t hole = child_hash_of(node_at(t, id)) & mask;
     uint32_t at;
 
     while (t->index[hole].id != id) {

@@ -35,8 +35,8 @@ static int oldest_to_keep(struct disk *disk, const char *folder, const struct fi
 }
 
 /* Removes the first files of the list, those below `zxid`, oldest first. */
-static int remove_below(struct disk *disk, const char *folder, const struct file_list *l,
-                        int64_t zxid, size_t *removed)
+static int purge_below(struct disk *disk, const char *folder, const struct file_list *l,
+                       int64_t zxid, size_t *removed)
 {
     char path[FILE_PATH_BYTES];
     int rc = 0;
@@ -75,10 +75,10 @@ static int remove_old(struct disk *snapshot_disk, struct disk *log_disk, const c
     int rc = first_log_to_keep(log_disk, folder, logs, keep, &first_log);
 
     if (rc == 0) {
-        rc = remove_below(snapshot_disk, folder, snapshots, keep, &report->snapshots);
+        rc = purge_below(snapshot_disk, folder, snapshots, keep, &report->snapshots);
     }
     if (rc == 0) {
-        rc = remove_below(log_disk, folder, logs, first_log, &report->logs);
+        rc = purge_below(log_disk, folder, logs, first_log, &report->logs);
     }
     return rc;
 }

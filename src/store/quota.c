@@ -41,7 +41,7 @@ struct track {
     int64_t value[N_TRACKED]; /* -1: unset */
 };
 
-static bool parse_number(struct bytes text, int64_t *out)
+static bool parse_quota_number(struct bytes text, int64_t *out)
 {
     char digits[24];
     char *end;
@@ -89,7 +89,7 @@ static bool parse_piece(struct bytes piece, struct track *out)
     if (second != NULL) {
         value.len = (size_t)(second - value.data);
     }
-    if (!parse_number(value, &number)) {
+    if (!parse_quota_number(value, &number)) {
         return false;
     }
     for (int i = 0; i < N_TRACKED; i++) {

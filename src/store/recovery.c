@@ -36,10 +36,10 @@ struct recovery {
     bool has_initialize;       /* the file that allows it once is there */
 };
 
-static int fail(struct recovery *r, int rc, const char *format, ...)
+static int recovery_fail(struct recovery *r, int rc, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static int fail(struct recovery *r, int rc, const char *format, ...)
+static int recovery_fail(struct recovery *r, int rc, const char *format, ...)
 {
     va_list args;
 
@@ -51,7 +51,7 @@ static int fail(struct recovery *r, int rc, const char *format, ...)
 
 static int disk_failed(struct recovery *r, struct disk *disk, int rc)
 {
-    return fail(r, rc, "%s", disk_last_error(disk));
+    return recovery_fail(r, rc, "%s", disk_last_error(disk));
 }
 
 /* ---- the folders ---- */
@@ -95,21 +95,22 @@ static int check_separate(struct recovery *r)
         return disk_failed(r, r->snapshots, rc);
     }
     if (n.found[0] != '\0') {
-        return fail(r, PAWL_ERR_CONFIG,
-                    "dataDir holds the transaction log " STORE_FOLDER
-                    "/%s although dataLogDir is another folder; move the logs there, or take "
-                    "dataLogDir out of the configuration",
-                    n.found);
+        return recovery_fail(
+            r, PAWL_ERR_CONFIG,
+            "dataDir holds the transaction log " STORE_FOLDER
+            "/%s although dataLogDir is another folder; move the logs there, or take "
+            "dataLogDir out of the configuration",
+            n.found);
     }
     rc = find_store_file(r->logs, STORE_FOLDER, SNAPSHOT_PREFIX, &n);
     if (rc != 0) {
         return disk_failed(r, r->logs, rc);
     }
     if (n.found[0] != '\0') {
-        return fail(r, PAWL_ERR_CONFIG,
-                    "dataLogDir holds the snapshot " STORE_FOLDER
-                    "/%s; move the snapshots to dataDir's " STORE_FOLDER,
-                    n.found);
+        return recovery_fail(r, PAWL_ERR_CONFIG,
+                             "dataLogDir holds the snapshot " STORE_FOLDER
+                             "/%s; move the snapshots to dataDir's " STORE_FOLDER,
+                             n.found);
     }
     return 0;
 }
@@ -127,16 +128,17 @@ static int check_level(struct recovery *r, struct disk *disk)
             return disk_failed(r, disk, rc);
         }
         if (n.found[0] != '\0') {
-            return fail(r, PAWL_ERR_CONFIG,
-                        "the folder itself holds %s: give the folder above it, the one that has "
-                        "a " STORE_FOLDER " in it",
-                        n.found);
+            return recovery_fail(
+                r, PAWL_ERR_CONFIG,
+                "the folder itself holds %s: give the folder above it, the one that has "
+                "a " STORE_FOLDER " in it",
+                n.found);
         }
     }
     return 0;
 }
 
-static int make_folder(struct recovery *r, struct disk *disk)
+static int recovery_make_folder(struct recovery *r, struct disk *disk)
 {
     int rc = 0;
 
@@ -188,11 +190,11 @@ static int check_folders(struct recovery *r)
     return rc == 0 ? check_separate(r) : rc;
 }
 
-static int make_folders(struct recovery *r)
+static int recovery_make_folders(struct recovery *r)
 {
-    int rc = make_folder(r, r->snapshots);
+    int rc = recovery_make_folder(r, r->snapshots);
 
-    return rc == 0 && r->logs != r->snapshots ? make_folder(r, r->logs) : rc;
+    return rc == 0 && r->logs != r->snapshots ? recovery_make_folder(r, r->logs) : rc;
 }
 
 /* ---- the snapshot ---- */
@@ -249,12 +251,13 @@ static int load_snapshot(struct recovery *r)
         }
     }
     if (rc == 0 && r->tree == NULL && n_tried > 0) {
-        rc = fail(r, PAWL_ERR_CORRUPT,
-                  "none of the %zu snapshots in " STORE_FOLDER
-                  " can be read, the newest being %s (%s). Nothing was changed. Restore one from a "
-                  "backup, or, in an ensemble, move " STORE_FOLDER
-                  " away and let this member fetch its data from the others",
-                  n_tried, list.files[list.count - 1].name, r->info.reason);
+        rc = recovery_fail(
+            r, PAWL_ERR_CORRUPT,
+            "none of the %zu snapshots in " STORE_FOLDER
+            " can be read, the newest being %s (%s). Nothing was changed. Restore one from a "
+            "backup, or, in an ensemble, move " STORE_FOLDER
+            " away and let this member fetch its data from the others",
+            n_tried, list.files[list.count - 1].name, r->info.reason);
     }
     file_list_fini(&list);
     return rc;
@@ -323,11 +326,11 @@ static int fail_damaged(struct recovery *r)
     const struct txnlog_place *p = &r->report->place;
 
     r->may_go_on = true;
-    return fail(r, PAWL_ERR_CORRUPT,
-                "the transaction log %s is damaged at offset %" PRIu64
-                ": %s. The last good transaction before it is 0x%" PRIx64
-                "; later ones may be lost. " WAYS_OUT,
-                p->file, p->offset, p->reason, good_zxid(r), good_zxid(r));
+    return recovery_fail(r, PAWL_ERR_CORRUPT,
+                         "the transaction log %s is damaged at offset %" PRIu64
+                         ": %s. The last good transaction before it is 0x%" PRIx64
+                         "; later ones may be lost. " WAYS_OUT,
+                         p->file, p->offset, p->reason, good_zxid(r), good_zxid(r));
 }
 
 /* Is `record` not the next one? */
@@ -361,10 +364,10 @@ static int fail_short(struct recovery *r)
         snprintf(where, sizeof(where), "%s ends at offset %" PRIu64 " (%s)", p->file, p->offset,
                  p->reason);
     }
-    return fail(r, PAWL_ERR_CORRUPT,
-                "transactions up to 0x%" PRIx64 " were acknowledged (" STORE_FOLDER "/" DURABLE_FILE
-                ") but the files reach only 0x%" PRIx64 ": %s. " WAYS_OUT,
-                (uint64_t)r->report->durable_zxid, good_zxid(r), where, good_zxid(r));
+    return recovery_fail(r, PAWL_ERR_CORRUPT,
+                         "transactions up to 0x%" PRIx64 " were acknowledged (" STORE_FOLDER
+                         "/" DURABLE_FILE ") but the files reach only 0x%" PRIx64 ": %s. " WAYS_OUT,
+                         (uint64_t)r->report->durable_zxid, good_zxid(r), where, good_zxid(r));
 }
 
 /* A snapshot that cannot be used proves that there was more than what could be read, and so does
@@ -373,11 +376,12 @@ static int check_reached(struct recovery *r)
 {
     if (r->newest_bad > r->report->last_zxid) {
         r->may_go_on = true;
-        return fail(r, PAWL_ERR_CORRUPT,
-                    "snapshot.%" PRIx64
-                    " is damaged, and the older snapshot with the logs reaches only transaction "
-                    "0x%" PRIx64 ". " WAYS_OUT,
-                    (uint64_t)r->newest_bad, good_zxid(r), good_zxid(r));
+        return recovery_fail(
+            r, PAWL_ERR_CORRUPT,
+            "snapshot.%" PRIx64
+            " is damaged, and the older snapshot with the logs reaches only transaction "
+            "0x%" PRIx64 ". " WAYS_OUT,
+            (uint64_t)r->newest_bad, good_zxid(r), good_zxid(r));
     }
     return r->report->durable_zxid > r->report->last_zxid ? fail_short(r) : 0;
 }
@@ -652,19 +656,20 @@ static int recover_without_snapshot(struct recovery *r)
         return rc;
     }
     if (found && !r->options->trust_empty) {
-        return fail(r, PAWL_ERR_CORRUPT,
-                    "there are transaction logs in " STORE_FOLDER
-                    " but no snapshot that can be read, so the data may be incomplete. Restore a "
-                    "snapshot from a backup; or, if the logs begin with the very first transaction "
-                    "(data of ZooKeeper 3.5.3 and older), set snapshot.trust.empty=true for one "
-                    "start");
+        return recovery_fail(
+            r, PAWL_ERR_CORRUPT,
+            "there are transaction logs in " STORE_FOLDER
+            " but no snapshot that can be read, so the data may be incomplete. Restore a "
+            "snapshot from a backup; or, if the logs begin with the very first transaction "
+            "(data of ZooKeeper 3.5.3 and older), set snapshot.trust.empty=true for one "
+            "start");
     }
     if (!found && r->newest_bad > 0) {
-        return fail(r, PAWL_ERR_CORRUPT,
-                    "the snapshots in " STORE_FOLDER
-                    " are incomplete and there is no log. Nothing was changed. Restore a snapshot "
-                    "from a backup, or, to begin with an empty database, move " STORE_FOLDER
-                    " away");
+        return recovery_fail(
+            r, PAWL_ERR_CORRUPT,
+            "the snapshots in " STORE_FOLDER
+            " are incomplete and there is no log. Nothing was changed. Restore a snapshot "
+            "from a backup, or, to begin with an empty database, move " STORE_FOLDER " away");
     }
     r->tree = tree_new(&r->options->tree);
     tree_add_system_nodes(r->tree);
@@ -679,7 +684,7 @@ static int recover_without_snapshot(struct recovery *r)
 /* ---- public ---- */
 
 /* Reads and judges. Changes nothing. */
-static int look(struct recovery *r)
+static int recovery_look(struct recovery *r)
 {
     int rc = check_folders(r);
 
@@ -725,9 +730,9 @@ static int settle_logs(struct recovery *r)
 }
 
 /* Puts the folder in order for a server that goes on from what was read. */
-static int settle(struct recovery *r)
+static int recovery_settle(struct recovery *r)
 {
-    int rc = make_folders(r);
+    int rc = recovery_make_folders(r);
 
     if (rc == 0) {
         rc = clean_up(r);
@@ -748,14 +753,14 @@ static int settle(struct recovery *r)
     return rc;
 }
 
-static int recover(struct recovery *r)
+static int recovery_run(struct recovery *r)
 {
-    int rc = look(r);
+    int rc = recovery_look(r);
 
     if (rc == PAWL_ERR_CORRUPT && r->may_go_on && r->options->accept_loss) {
         rc = give_up_rest(r);
     }
-    return rc == 0 ? settle(r) : rc;
+    return rc == 0 ? recovery_settle(r) : rc;
 }
 
 int recovery_load(struct disk *snapshot_disk, struct disk *log_disk,
@@ -772,7 +777,7 @@ int recovery_load(struct disk *snapshot_disk, struct disk *log_disk,
     int rc;
 
     *report = (struct recovery_report){.snapshot_zxid = -1, .durable_zxid = -1};
-    rc = recover(&r);
+    rc = recovery_run(&r);
     if (rc != 0) {
         ASSERT(report->error[0] != '\0');
         tree_free(r.tree);

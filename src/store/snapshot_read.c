@@ -39,7 +39,7 @@ struct loader {
 
 /* ---- fields: each returns false, with the reason noted, when the file does not go on so ---- */
 
-static bool refuse(struct loader *l, const char *what)
+static bool refuse_snapshot(struct loader *l, const char *what)
 {
     if (l->info->reason[0] == '\0') {
         snprintf(l->info->reason, sizeof(l->info->reason), "%s at offset %" PRIu64,
@@ -53,7 +53,7 @@ static const uint8_t *peek(struct loader *l, size_t len)
     const uint8_t *p = source_peek(&l->source, len);
 
     if (p == NULL) {
-        refuse(l, "the file is cut short");
+        refuse_snapshot(l, "the file is cut short");
     }
     return p;
 }
@@ -84,7 +84,7 @@ static bool read_long(struct loader *l, int64_t *out)
 
 static bool check_length(struct loader *l, int32_t len)
 {
-    return (len >= 0 && (size_t)len <= l->limit) || refuse(l, "impossible length");
+    return (len >= 0 && (size_t)len <= l->limit) || refuse_snapshot(l, "impossible length");
 }
 
 /* ---- head ---- */
@@ -97,7 +97,7 @@ static bool read_header(struct loader *l)
     if (!read_int(l, &magic) || !read_int(l, &version) || !read_long(l, &dbid)) {
         return false;
     }
-    return (uint32_t)magic == SNAPSHOT_MAGIC || refuse(l, "this is not a snapshot");
+    return (uint32_t)magic == SNAPSHOT_MAGIC || refuse_snapshot(l, "this is not a snapshot");
 }
 
 static bool read_sessions(struct loader *l)
@@ -155,7 +155,7 @@ static bool copy_acl_list(struct loader *l)
             return false;
         }
         if (l->scratch.failed) {
-            return refuse(l, "an ACL is too long");
+            return refuse_snapshot(l, "an ACL is too long");
         }
     }
     return true;
@@ -244,7 +244,7 @@ static bool set_root(struct loader *l, const struct node *n)
     znode_id root = tree_find(l->tree, bytes_str("/"));
 
     if (n->stat.ephemeral_owner != 0) {
-        return refuse(l, "the root has an owner");
+        return refuse_snapshot(l, "the root has an owner");
     }
     tree_replace_data(l->tree, root, n->data);
     tree_set_acl(l->tree, root, acl_of(l, n->acl), n->stat.aversion);
@@ -262,7 +262,7 @@ static znode_id find_parent(struct loader *l, struct bytes path)
     return l->parent;
 }
 
-static const uint8_t *last_slash(struct bytes path)
+static const uint8_t *last_slash_of_node(struct bytes path)
 {
     const uint8_t *p = path.data + path.len;
 
@@ -274,7 +274,7 @@ static const uint8_t *last_slash(struct bytes path)
 
 static bool add_node(struct loader *l, const struct node *n)
 {
-    const uint8_t *slash = last_slash(n->path);
+    const uint8_t *slash = last_slash_of_node(n->path);
     size_t parent_len;
     struct bytes name;
     znode_id parent;
@@ -284,16 +284,16 @@ static bool add_node(struct loader *l, const struct node *n)
         return set_root(l, n);
     }
     if (slash == NULL || n->path.data[0] != '/') {
-        return refuse(l, "a path does not start with '/'");
+        return refuse_snapshot(l, "a path does not start with '/'");
     }
     parent_len = (size_t)(slash - n->path.data);
     name = bytes_of(slash + 1, n->path.len - parent_len - 1);
     parent = find_parent(l, bytes_of(n->path.data, parent_len));
     if (parent == 0) {
-        return refuse(l, "a node comes before its parent");
+        return refuse_snapshot(l, "a node comes before its parent");
     }
     if (name.len == 0 || tree_child(l->tree, parent, name) != 0) {
-        return refuse(l, "a node comes twice or has no name");
+        return refuse_snapshot(l, "a node comes twice or has no name");
     }
     acl = acl_of(l, n->acl);
     acl_table_ref(tree_acls(l->tree), acl);
@@ -304,7 +304,7 @@ static bool add_node(struct loader *l, const struct node *n)
 enum { NODE_FIXED_BYTES = 8 + STAT_PERSISTED_BYTES };
 
 /* The node at the source's position, whose path has `path_len` bytes, in one piece. */
-static bool read_node(struct loader *l, size_t path_len, struct node *n)
+static bool read_snapshot_node(struct loader *l, size_t path_len, struct node *n)
 {
     const uint8_t *p = peek(l, 4 + path_len + 4);
     struct jute_reader stat;
@@ -356,7 +356,7 @@ static bool read_nodes(struct loader *l)
                 return true;
             }
         }
-        if (!read_node(l, (size_t)path_len, &n) || !add_node(l, &n)) {
+        if (!read_snapshot_node(l, (size_t)path_len, &n) || !add_node(l, &n)) {
             return false;
         }
         l->info->n_nodes++;
@@ -377,7 +377,7 @@ static bool read_seal(struct loader *l)
     if (!copy_string(l)) {
         return false;
     }
-    return (uint64_t)stored == sum || refuse(l, "the checksum does not match");
+    return (uint64_t)stored == sum || refuse_snapshot(l, "the checksum does not match");
 }
 
 /* Early 3.6 wrote a string where the digest is now. */

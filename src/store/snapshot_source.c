@@ -146,7 +146,7 @@ static size_t read_some(struct snapshot_source *s, uint8_t *out, size_t room)
     }
 }
 
-static void make_room(struct snapshot_source *s, size_t len)
+static void source_make_room(struct snapshot_source *s, size_t len)
 {
     size_t have = (size_t)(s->end - s->at);
 
@@ -164,7 +164,7 @@ static void make_room(struct snapshot_source *s, size_t len)
 
 bool source_fill(struct snapshot_source *s, size_t len)
 {
-    make_room(s, len);
+    source_make_room(s, len);
     while ((size_t)(s->end - s->at) < len && !s->at_end) {
         size_t have = (size_t)(s->end - s->block);
         size_t n = read_some(s, s->block + have, s->capacity - have);

@@ -90,7 +90,7 @@ static void encode_head(struct snapshot_walk *w)
 /* ---- nodes ---- */
 
 /* Siblings mostly come one after the other: the path of their parent is kept. */
-static struct bytes path_of(struct snapshot_walk *w, znode_id id)
+static struct bytes walk_path_of(struct snapshot_walk *w, znode_id id)
 {
     znode_id parent = tree_parent(w->tree, id);
 
@@ -122,7 +122,7 @@ static void encode_node(struct snapshot_walk *w, znode_id id)
     }
     before = w->out.len;
     tree_persisted(w->tree, id, &s);
-    jute_write_buffer(&w->out, path_of(w, id));
+    jute_write_buffer(&w->out, walk_path_of(w, id));
     jute_write_buffer(&w->out, tree_data(w->tree, id));
     jute_write_long(&w->out, acl == ACL_OPEN ? SNAPSHOT_OPEN_ACL : (int64_t)acl);
     stat_persisted_write(&w->out, &s);
@@ -151,13 +151,13 @@ static void visit(struct snapshot_walk *w, znode_id id)
     }
 }
 
-static void before_change(struct tree *t, znode_id id, void *arg)
+static void walk_before_change(struct tree *t, znode_id id, void *arg)
 {
     (void)t;
     visit(arg, id);
 }
 
-static void finish(struct snapshot_walk *w)
+static void walk_finish(struct snapshot_walk *w)
 {
     if (w->out.data == NULL) {
         start_chunk(w);
@@ -169,7 +169,7 @@ static void finish(struct snapshot_walk *w)
 }
 
 /* The next walk takes what this one has not visited for visited, so nothing may be left. */
-static void give_up(struct snapshot_walk *w)
+static void walk_give_up(struct snapshot_walk *w)
 {
     for (znode_id id = w->next; id < w->end; id++) {
         if (tree_exists(w->tree, id)) {
@@ -194,7 +194,7 @@ struct snapshot_walk *snapshot_walk_begin(struct tree *tree, int64_t zxid)
     list_init(&w->chunks);
     start_chunk(w);
     encode_head(w);
-    tree_walk_begin(tree, before_change, w);
+    tree_walk_begin(tree, walk_before_change, w);
     return w;
 }
 
@@ -203,6 +203,7 @@ bool snapshot_walk_step(struct snapshot_walk *w, size_t budget_nodes, size_t bud
     uint64_t began = w->n_bytes;
     znode_id id;
 
+    ASSERT(w->next <= w->end);
     if (w->done) {
         return true;
     }
@@ -214,7 +215,7 @@ bool snapshot_walk_step(struct snapshot_walk *w, size_t budget_nodes, size_t bud
         }
     }
     if (w->next == w->end) {
-        finish(w);
+        walk_finish(w);
     }
     return w->done;
 }
@@ -260,7 +261,7 @@ void snapshot_walk_free(struct snapshot_walk *w)
         return;
     }
     if (!w->done) {
-        give_up(w);
+        walk_give_up(w);
     }
     while ((chunk = snapshot_walk_take(w)) != NULL) {
         snapshot_chunk_free(chunk);

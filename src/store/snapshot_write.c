@@ -75,7 +75,7 @@ void snapshot_name(char *out, int64_t zxid, enum snapshot_codec codec)
 
 /* ---- bytes to the disk ---- */
 
-static int put(struct snapshot_file *f, const void *data, size_t len)
+static int snapshot_put(struct snapshot_file *f, const void *data, size_t len)
 {
     int rc = disk_write(f->file, f->position, data, len);
 
@@ -99,7 +99,7 @@ static int flush_out(struct snapshot_file *f, size_t unless_below)
         return PAWL_ERR_NO_MEMORY;
     }
     if (f->out.len > 0 && f->out.len >= unless_below) {
-        rc = put(f, f->out.data, f->out.len);
+        rc = snapshot_put(f, f->out.data, f->out.len);
         strbuf_clear(&f->out);
     }
     return rc;
@@ -180,6 +180,7 @@ static int snappy_write(struct snapshot_file *f, const uint8_t *data, size_t len
 
 int snapshot_file_write(struct snapshot_file *f, const void *data, size_t len)
 {
+    ASSERT(f->file != NULL);
     if (len == 0) {
         return 0;
     }
@@ -191,7 +192,7 @@ int snapshot_file_write(struct snapshot_file *f, const void *data, size_t len)
     case SNAPSHOT_SNAPPY:
         return snappy_write(f, data, len);
     default:
-        return put(f, data, len);
+        return snapshot_put(f, data, len);
     }
 }
 
@@ -222,7 +223,7 @@ static int write_seal(struct snapshot_file *f)
 }
 
 /* Before the first transaction ZooKeeper writes an empty digest. */
-static int write_digest(struct snapshot_file *f, uint64_t digest)
+static int write_snapshot_digest(struct snapshot_file *f, uint64_t digest)
 {
     uint8_t section[20];
 
@@ -238,7 +239,7 @@ static int write_tail(struct snapshot_file *f, uint64_t digest)
     int rc = write_seal(f);
 
     if (rc == 0) {
-        rc = write_digest(f, digest);
+        rc = write_snapshot_digest(f, digest);
     }
     if (rc == 0) {
         rc = write_seal(f);

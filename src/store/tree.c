@@ -104,7 +104,7 @@ int64_t tree_ttl(const struct tree *t, int64_t owner)
     return owner & TTL_MAX_MS;
 }
 
-static struct owner *owner_find(const struct tree *t, int64_t session_id)
+static struct owner *tree_owner_find(const struct tree *t, int64_t session_id)
 {
     struct map_entry *e = map_first(&t->owners, hash_u64((uint64_t)session_id));
 
@@ -121,7 +121,7 @@ static znode_id *owned_head(struct tree *t, int64_t owner)
     if (tree_owner_kind(t, owner) != OWNER_SESSION) {
         return &t->first_reapable;
     }
-    o = owner_find(t, owner);
+    o = tree_owner_find(t, owner);
     if (o == NULL) {
         o = must_zalloc(sizeof(*o));
         o->session_id = owner;
@@ -163,7 +163,7 @@ static void owned_unlink(struct tree *t, znode_id id)
     }
     if (tree_owner_kind(t, more->owner) == OWNER_SESSION) {
         t->n_ephemerals--;
-        o = owner_find(t, more->owner);
+        o = tree_owner_find(t, more->owner);
         if (o->first == 0) {
             map_remove(&t->owners, &o->entry);
             free(o);
@@ -423,7 +423,7 @@ znode_id tree_next_sibling(const struct tree *t, znode_id id)
 
 znode_id tree_first_ephemeral(const struct tree *t, int64_t session_id)
 {
-    const struct owner *o = owner_find(t, session_id);
+    const struct owner *o = tree_owner_find(t, session_id);
 
     return o == NULL ? 0 : o->first;
 }
@@ -576,7 +576,7 @@ void tree_each_session(const struct tree *t, tree_session_timeout_fn fn, void *a
 
 /* ---- changing ---- */
 
-static void before_change(struct tree *t, znode_id id)
+static void tell_before_change(struct tree *t, znode_id id)
 {
     if (t->walking && !tree_walk_visited(t, id)) {
         t->before_change(t, id, t->before_change_arg);
@@ -647,6 +647,8 @@ znode_id tree_add(struct tree *t, znode_id parent, struct bytes name, struct byt
     struct znode *n = must_alloc(size);
     znode_id id = slot_take(t);
 
+    ASSERT(parent == 0 || tree_exists(t, parent)); /* 0: this is the root */
+    ASSERT(acl_table_known(t->acls, acl));
     /* Not the whole struct: a block with a short name ends before the struct's padding does. */
     memset(n, 0, offsetof(struct znode, bytes));
     n->parent = parent;
@@ -678,9 +680,10 @@ void tree_remove(struct tree *t, znode_id id)
 {
     struct znode *n = node_at(t, id);
 
+    ASSERT(tree_exists(t, id));
     ASSERT(id != ROOT_ID);
     ASSERT(n->more == NULL || n->more->n_children == 0);
-    before_change(t, id);
+    tell_before_change(t, id);
     t->data_size -= counted_size(t, id);
     t->digest -= n->digest;
     if (n->more != NULL && n->more->owner != 0) {
@@ -717,7 +720,8 @@ void tree_set_data(struct tree *t, znode_id id, struct bytes data, int64_t mzxid
 {
     struct znode *n;
 
-    before_change(t, id);
+    ASSERT(tree_exists(t, id));
+    tell_before_change(t, id);
     change_data(t, id, data);
     n = node_at(t, id);
     n->mzxid = mzxid;
@@ -728,7 +732,8 @@ void tree_set_data(struct tree *t, znode_id id, struct bytes data, int64_t mzxid
 
 void tree_replace_data(struct tree *t, znode_id id, struct bytes data)
 {
-    before_change(t, id);
+    ASSERT(tree_exists(t, id));
+    tell_before_change(t, id);
     change_data(t, id, data);
     redigest(t, id);
 }
@@ -737,7 +742,9 @@ void tree_set_acl(struct tree *t, znode_id id, uint32_t acl, int32_t aversion)
 {
     struct znode *n = node_at(t, id);
 
-    before_change(t, id);
+    ASSERT(tree_exists(t, id));
+    ASSERT(acl_table_known(t->acls, acl));
+    tell_before_change(t, id);
     acl_table_ref(t->acls, acl);
     acl_table_release(t->acls, n->acl);
     n->acl = acl;
@@ -749,7 +756,7 @@ void tree_set_child_stat(struct tree *t, znode_id id, int32_t cversion, int64_t 
 {
     struct znode_more *more;
 
-    before_change(t, id);
+    tell_before_change(t, id);
     more = more_of(t, node_at(t, id));
     more->cversion = cversion;
     more->pzxid = pzxid;
@@ -760,7 +767,7 @@ void tree_set_persisted(struct tree *t, znode_id id, const struct stat_persisted
 {
     struct znode *n = node_at(t, id);
 
-    before_change(t, id);
+    tell_before_change(t, id);
     if (n->more != NULL && n->more->owner != 0) {
         owned_unlink(t, id);
     }

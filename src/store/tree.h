@@ -7,8 +7,8 @@
  * are linked by id. What few nodes have (children, an owner, their counters) stands in a part of
  * its own.
  *
- * Two trees that applied the same transactions have the same digest. Only apply.c and
- * snapshot_read.c change a tree; everybody else reads. One thread owns it.
+ * Two trees that applied the same transactions have the same digest. Only apply.c, snapshot_read.c
+ * and quota.c (its statistics) change a tree; everybody else reads. One thread owns it.
  *
  * The root's path is "/" here; files and digests call it "". */
 #ifndef PAWL_STORE_TREE_H
@@ -110,7 +110,7 @@ size_t tree_n_sessions(const struct tree *t);
 typedef void (*tree_session_timeout_fn)(int64_t id, int32_t timeout_ms, void *arg);
 void tree_each_session(const struct tree *t, tree_session_timeout_fn fn, void *arg);
 
-/* ---- changing: apply.c and snapshot_read.c only ---- */
+/* ---- changing: apply.c, snapshot_read.c and quota.c only ---- */
 
 /* A new node under `parent`. `acl` is an id of the ACL table, of which one use is taken. The
  * caller has made sure that the name is new. The parent's own Stat is left alone. */

@@ -89,6 +89,7 @@ void txn_batch_take(struct txn_batch *to, struct txn_batch *from, size_t limit_b
         if (!txn_batch_empty(to) && to->bytes + len > limit_bytes) {
             break;
         }
+        ASSERT(from->bytes >= len);
         list_remove(item);
         list_push_back(&to->blocks, item);
         to->bytes += len;

@@ -118,7 +118,7 @@ enum txnlog_look txnlog_look_at(struct bytes bytes, size_t limit_bytes, struct t
     }
 }
 
-static const char *describe(enum txnlog_look look)
+static const char *describe_look(enum txnlog_look look)
 {
     switch (look) {
     case LOOK_MORE:
@@ -148,7 +148,7 @@ bool zxid_may_follow(int64_t zxid, int64_t previous)
 /* ---- the block ---- */
 
 /* Has at least `need` bytes in the block, unless the file ends before. */
-static int fill(struct txnlog_reader *r, size_t need)
+static int reader_fill(struct txnlog_reader *r, size_t need)
 {
     size_t have = r->filled - r->used, n = 0;
     uint64_t left = r->file_size - (r->block_offset + r->used);
@@ -167,6 +167,7 @@ static int fill(struct txnlog_reader *r, size_t need)
         r->block = must_realloc(r->block, r->capacity);
     }
     rc = disk_read(r->file, r->block_offset + have, r->block + have, r->capacity - have, &n);
+    ASSERT(rc != 0 || n <= r->capacity - have);
     r->filled += n;
     return rc;
 }
@@ -270,15 +271,15 @@ static const char *against_tear(const struct txnlog_reader *r, enum txnlog_look 
     size_t lost = first_lost_sector(after->window, offset_of(r), size), until, sound;
 
     if (look == LOOK_BAD_LENGTH || look == LOOK_UNKNOWN || look == LOOK_SHORT) {
-        return describe(look);
+        return describe_look(look);
     }
     if (lost == NOT_LOST &&
         (look == LOOK_BAD_SUM || after->end >= size || !after->nothing_beyond)) {
-        return describe(look);
+        return describe_look(look);
     }
     until = lost == NOT_LOST ? after->window.len : lost;
     if (next_sound(r, after->window, 1, until, &sound) < until) {
-        return describe(look);
+        return describe_look(look);
     }
     if (!after->nothing_beyond) {
         return "more follows than one unfinished write can have left";
@@ -306,7 +307,7 @@ static bool is_passed_over(const struct txnlog_reader *r)
     return r->at + 1 < r->files.count && r->files.files[r->at + 1].zxid <= r->from;
 }
 
-static enum txnlog_found damaged(struct txnlog_reader *r, const char *reason)
+static enum txnlog_found reader_damaged(struct txnlog_reader *r, const char *reason)
 {
     if (is_passed_over(r)) {
         log_warn("%s/%s is damaged at offset %" PRIu64 " (%s); the snapshot has what it held",
@@ -328,7 +329,7 @@ static bool next_log_continues(const struct txnlog_reader *r)
 }
 
 /* The current file ends here, torn. TXNLOG_END: it is done, the next one goes on. */
-static enum txnlog_found torn(struct txnlog_reader *r, const char *reason)
+static enum txnlog_found reader_torn(struct txnlog_reader *r, const char *reason)
 {
     char longer[sizeof(r->place.reason)];
 
@@ -339,14 +340,14 @@ static enum txnlog_found torn(struct txnlog_reader *r, const char *reason)
     if (!next_log_continues(r)) {
         snprintf(longer, sizeof(longer), "%s, and the next log, %.64s, does not go on from there",
                  reason, r->files.files[r->at + 1].name);
-        return damaged(r, longer);
+        return reader_damaged(r, longer);
     }
     log_warn("%s/%s is torn at offset %" PRIu64 " (%s); the next log goes on from there", r->folder,
              r->files.files[r->at].name, offset_of(r), reason);
     return TXNLOG_END;
 }
 
-static enum txnlog_found failed(struct txnlog_reader *r, int rc)
+static enum txnlog_found reader_failed(struct txnlog_reader *r, int rc)
 {
     r->error = rc;
     return TXNLOG_FAILED;
@@ -379,7 +380,7 @@ static size_t reach_of_one_write(const struct txnlog_reader *r)
 
 static int look_behind(struct txnlog_reader *r, struct aftermath *out)
 {
-    int rc = fill(r, reach_of_one_write(r));
+    int rc = reader_fill(r, reach_of_one_write(r));
 
     if (rc != 0) {
         return rc;
@@ -393,7 +394,7 @@ static int look_behind(struct txnlog_reader *r, struct aftermath *out)
 }
 
 /* No sound record here: why? TXNLOG_END: because this file is done. */
-static enum txnlog_found judge(struct txnlog_reader *r, enum txnlog_look look, size_t size)
+static enum txnlog_found reader_judge(struct txnlog_reader *r, enum txnlog_look look, size_t size)
 {
     struct aftermath after;
     const char *damage;
@@ -407,10 +408,10 @@ static enum txnlog_found judge(struct txnlog_reader *r, enum txnlog_look look, s
         rc = look_behind(r, &after);
     }
     if (rc != 0) {
-        return failed(r, rc);
+        return reader_failed(r, rc);
     }
     damage = against_tear(r, look, size, &after);
-    return damage == NULL ? torn(r, describe(look)) : damaged(r, damage);
+    return damage == NULL ? reader_torn(r, describe_look(look)) : reader_damaged(r, damage);
 }
 
 /* ---- files ---- */
@@ -420,10 +421,10 @@ static enum txnlog_found check_header(struct txnlog_reader *r)
 {
     struct bytes window;
     bool is_blank;
-    int rc = fill(r, TXNLOG_HEADER_BYTES);
+    int rc = reader_fill(r, TXNLOG_HEADER_BYTES);
 
     if (rc != 0) {
-        return failed(r, rc);
+        return reader_failed(r, rc);
     }
     window = unread(r);
     if (window.len >= TXNLOG_HEADER_BYTES && load_u32(window.data) == TXNLOG_MAGIC) {
@@ -432,13 +433,13 @@ static enum txnlog_found check_header(struct txnlog_reader *r)
     }
     rc = only_zeroes(r->file, 0, &is_blank);
     if (rc != 0) {
-        return failed(r, rc);
+        return reader_failed(r, rc);
     }
     if (is_blank) {
-        return torn(r, "the file is empty");
+        return reader_torn(r, "the file is empty");
     }
-    return damaged(r, window.len < TXNLOG_HEADER_BYTES ? "the file's header is cut short"
-                                                       : "this is not a transaction log");
+    return reader_damaged(r, window.len < TXNLOG_HEADER_BYTES ? "the file's header is cut short"
+                                                              : "this is not a transaction log");
 }
 
 static void make_block(struct txnlog_reader *r)
@@ -462,7 +463,7 @@ static enum txnlog_found open_file(struct txnlog_reader *r)
         rc = disk_size(r->file, &r->file_size);
     }
     if (rc != 0) {
-        return failed(r, rc);
+        return reader_failed(r, rc);
     }
     make_block(r);
     r->filled = 0;
@@ -478,9 +479,10 @@ static void leave_file(struct txnlog_reader *r)
     r->at++;
 }
 
-static int look(struct txnlog_reader *r, struct txn *txn, enum txnlog_look *out, size_t *size)
+static int reader_look(struct txnlog_reader *r, struct txn *txn, enum txnlog_look *out,
+                       size_t *size)
 {
-    int rc = fill(r, TXNLOG_PAYLOAD_AT);
+    int rc = reader_fill(r, TXNLOG_PAYLOAD_AT);
 
     if (rc != 0) {
         return rc;
@@ -489,7 +491,7 @@ static int look(struct txnlog_reader *r, struct txn *txn, enum txnlog_look *out,
     if (*out != LOOK_MORE) {
         return 0;
     }
-    rc = fill(r, *size);
+    rc = reader_fill(r, *size);
     if (rc == 0) {
         *out = txnlog_look_at(unread(r), r->limit, txn, size);
     }
@@ -507,18 +509,19 @@ static enum txnlog_found next_in_file(struct txnlog_reader *r, struct txnlog_rec
 {
     enum txnlog_look what;
     size_t size;
-    int rc = look(r, &out->txn, &what, &size);
+    int rc = reader_look(r, &out->txn, &what, &size);
 
     if (rc != 0) {
-        return failed(r, rc);
+        return reader_failed(r, rc);
     }
     if (what != LOOK_RECORD) {
-        return judge(r, what, size);
+        return reader_judge(r, what, size);
     }
     out->payload = bytes_of(unread(r).data + TXNLOG_PAYLOAD_AT, size - TXNLOG_FRAME_BYTES);
     out->file = r->at;
     out->offset = offset_of(r);
     out->end = out->offset + size;
+    ASSERT(out->end <= r->file_size);
     r->used += size;
     r->last_zxid = out->txn.header.zxid;
     note_seen(&r->seen, &out->txn.header);

@@ -78,7 +78,7 @@ void txnlog_close(struct txnlog *log)
     free(log);
 }
 
-static int fail(struct txnlog *log, int rc)
+static int txnlog_fail(struct txnlog *log, int rc)
 {
     ASSERT(rc != 0);
     log->failed = rc;
@@ -120,7 +120,7 @@ static int sync_rolled(struct txnlog *log)
 
 /* The header is on disk before the name is: a crash leaves an empty file or one that reads well,
  * never one with a missing header, which ZooKeeper would refuse. */
-static int write_header(struct txnlog *log)
+static int write_log_header(struct txnlog *log)
 {
     uint8_t header[TXNLOG_HEADER_BYTES] = {0};
     int rc;
@@ -155,7 +155,7 @@ static int make_segment(struct txnlog *log, int64_t zxid)
     log->position = TXNLOG_HEADER_BYTES;
     log->size = TXNLOG_HEADER_BYTES;
     log->zeroed = TXNLOG_HEADER_BYTES;
-    return rc == 0 ? write_header(log) : rc;
+    return rc == 0 ? write_log_header(log) : rc;
 }
 
 static uint64_t segment_bytes(const struct txnlog *log)
@@ -179,7 +179,7 @@ static void leave_segment(struct txnlog *log)
 
 /* ---- space ahead ---- */
 
-static int pad(struct txnlog *log)
+static int pad_segment(struct txnlog *log)
 {
     uint64_t step = log->options.preallocate_bytes;
 
@@ -230,7 +230,8 @@ int64_t txnlog_fill_sums(uint8_t *records, size_t len)
     return zxid;
 }
 
-static int append(struct txnlog *log, const uint8_t *records, size_t len, int64_t first_zxid)
+static int append_records(struct txnlog *log, const uint8_t *records, size_t len,
+                          int64_t first_zxid)
 {
     int rc = 0;
 
@@ -238,7 +239,7 @@ static int append(struct txnlog *log, const uint8_t *records, size_t len, int64_
         rc = make_segment(log, first_zxid);
     }
     if (rc == 0) {
-        rc = pad(log);
+        rc = pad_segment(log);
     }
     if (rc == 0) {
         rc = write_zeroes_ahead(log, len);
@@ -263,9 +264,9 @@ int txnlog_append(struct txnlog *log, uint8_t *records, size_t len, int64_t firs
     last_zxid = txnlog_fill_sums(records, len);
     ASSERT(last_zxid >= first_zxid && first_zxid > log->last_zxid);
     log->unsynced = true;
-    rc = append(log, records, len, first_zxid);
+    rc = append_records(log, records, len, first_zxid);
     if (rc != 0) {
-        return fail(log, rc);
+        return txnlog_fail(log, rc);
     }
     log->position += len;
     log->last_zxid = last_zxid;
@@ -285,7 +286,7 @@ int txnlog_sync(struct txnlog *log)
         rc = disk_sync(log->file);
     }
     if (rc != 0) {
-        return fail(log, rc);
+        return txnlog_fail(log, rc);
     }
     if (log->unsynced && log->options.force_sync) {
         durable_note(log->durable, log->last_zxid);

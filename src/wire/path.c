@@ -77,7 +77,7 @@ bool path_has_slash_no_nul(struct bytes path)
     return path.len > 0 && memchr(path.data, '/', path.len) != NULL && !path_has_nul(path);
 }
 
-static size_t last_slash(struct bytes path)
+static size_t path_last_slash(struct bytes path)
 {
     size_t i = path.len;
 
@@ -89,14 +89,14 @@ static size_t last_slash(struct bytes path)
 
 struct bytes path_parent(struct bytes path)
 {
-    size_t behind = last_slash(path);
+    size_t behind = path_last_slash(path);
 
     return bytes_of(path.data, behind <= 1 ? 1 : behind - 1);
 }
 
 struct bytes path_name(struct bytes path)
 {
-    size_t behind = last_slash(path);
+    size_t behind = path_last_slash(path);
 
     return bytes_of(path.data + behind, path.len - behind);
 }

@@ -62,7 +62,7 @@ void connect_response_write(struct strbuf *b, const struct connect_response *c)
     }
 }
 
-static void read_create(struct jute_reader *r, struct request *q)
+static void request_read_create(struct jute_reader *r, struct request *q)
 {
     q->path = jute_read_buffer(r);
     q->data = jute_read_buffer(r);
@@ -101,10 +101,10 @@ bool request_read(const struct op *op, struct jute_reader *r, struct request *q)
         q->watch_type = jute_read_int(r);
         break;
     case BODY_CREATE:
-        read_create(r, q);
+        request_read_create(r, q);
         break;
     case BODY_CREATE_TTL:
-        read_create(r, q);
+        request_read_create(r, q);
         q->ttl_ms = jute_read_long(r);
         break;
     case BODY_SET_DATA:
@@ -147,7 +147,7 @@ bool request_read(const struct op *op, struct jute_reader *r, struct request *q)
     return !r->failed;
 }
 
-static void write_create(struct strbuf *b, const struct request *q)
+static void request_write_create(struct strbuf *b, const struct request *q)
 {
     jute_write_buffer(b, q->path);
     jute_write_buffer(b, q->data);
@@ -184,10 +184,10 @@ void request_write(struct strbuf *b, const struct op *op, const struct request *
         jute_write_int(b, q->watch_type);
         break;
     case BODY_CREATE:
-        write_create(b, q);
+        request_write_create(b, q);
         break;
     case BODY_CREATE_TTL:
-        write_create(b, q);
+        request_write_create(b, q);
         jute_write_long(b, q->ttl_ms);
         break;
     case BODY_SET_DATA:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/txn.h"
 
-static bool is_known(int32_t type)
+static bool txn_is_known(int32_t type)
 {
     switch (type) {
     case TXN_ERROR:
@@ -24,7 +24,7 @@ static bool is_known(int32_t type)
     }
 }
 
-static void read_create(struct jute_reader *r, struct txn_op *op)
+static void txn_read_create(struct jute_reader *r, struct txn_op *op)
 {
     op->path = jute_read_buffer(r);
     op->data = jute_read_buffer(r);
@@ -84,7 +84,7 @@ static void read_body(struct jute_reader *r, struct txn_op *op)
     case TXN_CREATE2:
     case TXN_CREATE_CONTAINER:
     case TXN_CREATE_TTL:
-        read_create(r, op);
+        txn_read_create(r, op);
         break;
     case TXN_DELETE:
     case TXN_DELETE_CONTAINER:
@@ -134,7 +134,7 @@ enum txn_decoded txn_read(struct bytes payload, struct txn *out)
     if (r.failed) {
         return TXN_SHORT;
     }
-    if (!is_known(out->op.type)) {
+    if (!txn_is_known(out->op.type)) {
         return TXN_UNKNOWN;
     }
     read_body(&r, &out->op);
@@ -158,7 +158,7 @@ enum txn_decoded txn_multi_next(struct jute_reader *r, struct txn_op *out)
     if (r->failed || bytes_is_null(data)) {
         return TXN_SHORT;
     }
-    if (!is_known(type) || type == TXN_MULTI) {
+    if (!txn_is_known(type) || type == TXN_MULTI) {
         return TXN_UNKNOWN;
     }
     body = jute_reader_of(data);
@@ -175,7 +175,7 @@ void txn_header_write(struct strbuf *b, const struct txn_header *h)
     jute_write_int(b, h->type);
 }
 
-static void write_create(struct strbuf *b, const struct txn_op *op)
+static void txn_write_create(struct strbuf *b, const struct txn_op *op)
 {
     jute_write_buffer(b, op->path);
     jute_write_buffer(b, op->data);
@@ -196,7 +196,7 @@ void txn_op_write(struct strbuf *b, const struct txn_op *op)
     case TXN_CREATE2:
     case TXN_CREATE_CONTAINER:
     case TXN_CREATE_TTL:
-        write_create(b, op);
+        txn_write_create(b, op);
         break;
     case TXN_DELETE:
     case TXN_DELETE_CONTAINER:
