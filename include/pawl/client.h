@@ -210,7 +210,8 @@ PAWL_API enum pawl_state pawl_client_state(const struct pawl_client *c);
 PAWL_API int64_t pawl_client_session_id(const struct pawl_client *c);
 PAWL_API int pawl_client_session_timeout_ms(const struct pawl_client *c); /* as negotiated */
 
-/* How much longer the session is certain to exist, by our monotonic clock: counted from the moment
+/* How much longer the session is certain to exist, by our clock, which goes on while the machine
+ * sleeps (and time that only the wall clock tells of has passed, too): counted from the moment
  * the last answered request or ping was sent. 0: not certain any more. */
 PAWL_API int64_t pawl_client_certain_ms(const struct pawl_client *c);
 

@@ -523,6 +523,9 @@ int64_t core_next_ms(const struct core *c)
     if (c->closed) {
         return t;
     }
+    if (c->jumped) {
+        return 0;
+    }
     if (c->next_deadline_ms != 0) {
         t = c->next_deadline_ms;
     }
@@ -596,10 +599,24 @@ static void tick_ready(struct core *c, int64_t now_ms)
     }
 }
 
+/* Whether the session lives is asked anew, on a new link: the server may have closed the old one.
+ */
+static void tick_jumped(struct core *c, int64_t now_ms)
+{
+    c->jumped = false;
+    if (c->link == LINK_READY && core_certain_ms(c, now_ms) == 0) {
+        drop_link(c, now_ms, "the session may have ended while the machine stood still");
+        c->connect_at_ms = now_ms;
+    }
+}
+
 void core_tick(struct core *c, int64_t now_ms)
 {
     if (c->closed) {
         return;
+    }
+    if (c->jumped) {
+        tick_jumped(c, now_ms);
     }
     if (c->link == LINK_READY) {
         tick_ready(c, now_ms);
@@ -631,9 +648,21 @@ void core_hurry(struct core *c, int64_t now_ms)
 /* A read-only server answers, too, but does not know whether the session lives. */
 void core_confirm(struct core *c, int64_t sent_ms)
 {
+    sent_ms -= sent_ms <= c->jump_at_ms ? c->jump_ms : 0;
     if (!c->link_read_only && sent_ms > c->confirmed_ms) {
         c->confirmed_ms = sent_ms;
     }
+}
+
+void core_jumped(struct core *c, int64_t now_ms, int64_t jump_ms)
+{
+    ASSERT(jump_ms > 0);
+    log_warn("the wall clock is %lld ms ahead of ours: that time counts as passed",
+             (long long)jump_ms);
+    c->jump_at_ms = now_ms;
+    c->jump_ms = jump_ms;
+    c->jumped = true;
+    c->confirmed_ms -= c->confirmed_ms > jump_ms ? jump_ms : c->confirmed_ms;
 }
 
 int64_t core_certain_ms(const struct core *c, int64_t now_ms)

@@ -66,6 +66,9 @@ struct core {
     int64_t newest_zxid;      /* that we have heard of at all, in pings, too */
     int64_t confirmed_ms;     /* when the last answered request was sent: the session lived ... */
     int confirmed_timeout_ms; /* ... and lives so long from then on */
+    int64_t jump_at_ms,
+        jump_ms; /* time that our clock has not counted, and when that was noticed */
+    bool jumped; /* ... which core_tick() has not looked at yet */
     int64_t suspended_ms;
 
     struct strbuf pre; /* handshake, credentials, watches: ahead of everything else */
@@ -120,6 +123,9 @@ void core_tick(struct core *c, int64_t now_ms);
 
 /* How much longer the session is certain to live; 0: not certain. */
 int64_t core_certain_ms(const struct core *c, int64_t now_ms);
+
+/* So much time has passed, unnoticed by our clock, before now. */
+void core_jumped(struct core *c, int64_t now_ms, int64_t jump_ms);
 
 /* A request that was sent then has been answered. */
 void core_confirm(struct core *c, int64_t sent_ms);

@@ -13,6 +13,11 @@
 #include "client/timer.h"
 #include "os/entropy.h"
 
+enum {
+    SLICE_MS = 1000, /* what a condition waits for stands still while the machine sleeps */
+    JUMP_MS = 100,   /* by less the wall clock is just being corrected */
+};
+
 /* ---- life ---- */
 
 static void engine_log(enum log_level level, const char *line, void *arg)
@@ -69,6 +74,8 @@ struct engine *engine_new(const struct pawl_client_options *o)
     listeners_init(&e->listeners);
     atomic_init(&e->refs, 1);
     e->link.fd = e->machine.poll_fd = e->machine.wake_fd = e->machine.kick_fd = -1;
+    e->machine.alarm_fd = -1;
+    e->machine.alarm_ms = INT64_MAX;
     e->machine.asleep = o->dispatch == PAWL_DISPATCH_EXTERNAL;
     e->n_forks = thread_forks();
     engine_set(e, o);
@@ -121,9 +128,13 @@ void engine_unlock(struct engine *e)
 
 void engine_wait_until(struct engine *e, struct condition *c, int64_t deadline_ms)
 {
-    int64_t left = deadline_ms == 0 ? -1 : deadline_ms - machine_now_ms();
+    int64_t left = deadline_ms - machine_now_ms();
 
-    condition_wait(c, &e->lock, deadline_ms != 0 && left < 0 ? 0 : left);
+    if (deadline_ms == 0) {
+        condition_wait(c, &e->lock, -1);
+    } else {
+        condition_wait(c, &e->lock, left < 0 ? 0 : left < SLICE_MS ? left : SLICE_MS);
+    }
 }
 
 void *engine_thread_main(void *engine)
@@ -224,8 +235,37 @@ int64_t engine_wait_ms(struct engine *e, int64_t now_ms)
     return t == INT64_MAX ? -1 : t <= now_ms ? 0 : t - now_ms;
 }
 
+/* ---- time ---- */
+
+/* A virtual machine that was stopped from outside goes on with all its clocks where they were; only
+ * the wall clock, set anew, tells of it. What it jumps ahead by has passed for everybody else. */
+static void engine_watch_clocks(struct engine *e)
+{
+    int64_t before = machine_now_ms(), offset = machine_wall_ms() - before, jump;
+
+    if (machine_now_ms() - before > JUMP_MS / 10) {
+        return; /* we were kept from reading both at once */
+    }
+    jump = e->knows_wall ? offset - e->wall_offset_ms : 0;
+    e->knows_wall = true;
+    e->wall_offset_ms = offset;
+    if (jump >= JUMP_MS) {
+        core_jumped(e->core, before, jump);
+    }
+}
+
+int64_t engine_certain_ms(struct engine *e)
+{
+    engine_watch_clocks(e);
+    if (core_next_ms(e->core) == 0 && e->machine.asleep) {
+        machine_wake(e);
+    }
+    return core_certain_ms(e->core, machine_now_ms());
+}
+
 void engine_tick(struct engine *e, int64_t now_ms)
 {
+    engine_watch_clocks(e);
     core_tick(e->core, now_ms);
     plan_run_due(e, now_ms);
     reader_watch(e, now_ms);

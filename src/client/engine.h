@@ -53,8 +53,10 @@ struct engine {
     struct core *core;        /* the session */
     struct pawl_client *face; /* the handle that open() gave; lives as long as we do */
     struct local *local;      /* of local:DIR */
-    bool closing;             /* close has begun */
-    bool stop;                /* threads end */
+    bool knows_wall;
+    int64_t wall_offset_ms; /* wall clock less ours, when we last looked */
+    bool closing;           /* close has begun */
+    bool stop;              /* threads end */
 
     struct machine_state machine;
     struct link link;
@@ -110,6 +112,9 @@ void engine_tick(struct engine *e, int64_t now_ms);
 
 /* How long until engine_tick() has something to do, -1: for ever. */
 int64_t engine_wait_ms(struct engine *e, int64_t now_ms);
+
+/* How much longer the session is certain to live, by all clocks there are; 0: not certain. */
+int64_t engine_certain_ms(struct engine *e);
 
 /* Bytes of the link; the link has ended. */
 void engine_feed(struct engine *e, int64_t now_ms, const uint8_t *data, size_t n);

@@ -18,9 +18,11 @@ struct engine;
 struct waiter;
 
 struct machine_state {
-    int poll_fd; /* readable when a turn has something to do */
-    int wake_fd; /* ends a turn's wait */
-    int kick_fd; /* ends the driver's wait */
+    int poll_fd;  /* readable when a turn has something to do */
+    int wake_fd;  /* ends a turn's wait */
+    int kick_fd;  /* ends the driver's wait */
+    int alarm_fd; /* ends a turn's wait when the machine wakes up behind its time */
+    int64_t alarm_ms;
     _Atomic bool woken;
     bool asleep; /* nobody makes a turn, or whoever does waits */
     int64_t sleep_until_ms;
@@ -29,7 +31,7 @@ struct machine_state {
     struct thread loop; /* who calls pawl_client_process() */
 };
 
-int64_t machine_now_ms(void); /* never goes back */
+int64_t machine_now_ms(void); /* never goes back, and goes on while the machine sleeps */
 int64_t machine_now_us(void);
 int64_t machine_wall_ms(void); /* since 1970: for what other processes read */
 

@@ -91,7 +91,7 @@ int64_t pawl_client_certain_ms(const struct pawl_client *c)
         return 0;
     }
     engine_lock(c->e);
-    ms = core_certain_ms(c->e->core, machine_now_ms());
+    ms = engine_certain_ms(c->e);
     engine_unlock(c->e);
     return ms;
 }

@@ -9,6 +9,8 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -20,7 +22,7 @@ enum { SLICE_MS = 1000 };
 
 int64_t machine_now_ms(void)
 {
-    return clock_monotonic_ms();
+    return clock_boot_ms();
 }
 
 int64_t machine_now_us(void)
@@ -47,6 +49,11 @@ int machine_open(struct machine_state *m)
     m->poll_fd = epoll_create1(EPOLL_CLOEXEC);
     m->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     m->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    m->alarm_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    ev.data.fd = m->alarm_fd;
+    if (m->poll_fd >= 0 && m->alarm_fd >= 0) { /* without one we only wake up later */
+        epoll_ctl(m->poll_fd, EPOLL_CTL_ADD, m->alarm_fd, &ev);
+    }
     ev.data.fd = m->wake_fd;
     if (m->poll_fd < 0 || m->wake_fd < 0 || m->kick_fd < 0 ||
         epoll_ctl(m->poll_fd, EPOLL_CTL_ADD, m->wake_fd, &ev) != 0) {
@@ -67,6 +74,7 @@ void machine_close(struct machine_state *m)
 {
     machine_close_one(&m->wake_fd);
     machine_close_one(&m->kick_fd);
+    machine_close_one(&m->alarm_fd);
     machine_close_one(&m->poll_fd);
 }
 
@@ -140,7 +148,10 @@ static void machine_handle(struct engine *e, const struct epoll_event *ev, int64
 {
     uint64_t count;
 
-    if (ev->data.fd == e->machine.wake_fd) {
+    if (ev->data.fd == e->machine.alarm_fd) {
+        (void)!read(e->machine.alarm_fd, &count, sizeof(count));
+        e->machine.alarm_ms = INT64_MAX;
+    } else if (ev->data.fd == e->machine.wake_fd) {
         (void)!read(e->machine.wake_fd, &count, sizeof(count));
         atomic_store(&e->machine.woken, false);
         link_looked_up(e, now_ms);
@@ -149,10 +160,26 @@ static void machine_handle(struct engine *e, const struct epoll_event *ev, int64
     }
 }
 
+/* The time that epoll_wait() is given stands still while the machine sleeps. An alarm that is early
+ * costs a turn; it is not moved for every call. */
+static void machine_set_alarm(struct machine_state *m, int64_t at_ms)
+{
+    struct itimerspec t = {
+        .it_value = {.tv_sec = (time_t)(at_ms / 1000), .tv_nsec = (long)(at_ms % 1000) * 1000000}};
+
+    if (m->alarm_fd >= 0 && at_ms < m->alarm_ms) {
+        timerfd_settime(m->alarm_fd, TFD_TIMER_ABSTIME, &t, NULL);
+        m->alarm_ms = at_ms;
+    }
+}
+
 static int64_t machine_wait_ms(struct engine *e, int64_t timeout_ms, int64_t now_ms)
 {
     int64_t wait = engine_wait_ms(e, now_ms);
 
+    if (wait > 0) {
+        machine_set_alarm(&e->machine, now_ms + wait);
+    }
     wait = timeout_ms >= 0 && (wait < 0 || wait > timeout_ms) ? timeout_ms : wait;
     return wait > INT32_MAX ? INT32_MAX : wait;
 }

@@ -86,7 +86,7 @@ static int64_t doubt_at_ms(const struct pawl_grant *g)
 {
     int64_t now = machine_now_ms();
 
-    return g->doubt == PAWL_DOUBT_STOP ? now : now + core_certain_ms(g->r->e->core, now);
+    return g->doubt == PAWL_DOUBT_STOP ? now : now + engine_certain_ms(g->r->e);
 }
 
 static void link_lost(struct pawl_grant *g)
@@ -232,7 +232,7 @@ static int64_t certain_ms(const struct pawl_grant *g)
     const struct core *core = g->r->e->core;
     bool alive = g->state == PAWL_GRANT_CERTAIN || g->state == PAWL_GRANT_IN_DOUBT;
 
-    return alive && g->session_id == core->session_id ? core_certain_ms(core, machine_now_ms()) : 0;
+    return alive && g->session_id == core->session_id ? engine_certain_ms(g->r->e) : 0;
 }
 
 int64_t pawl_grant_certain_ms(const struct pawl_grant *g)
