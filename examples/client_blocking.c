@@ -132,7 +132,7 @@ static void change_both(struct pawl_client *client, int32_t version)
     struct pawl_reply *reply = NULL;
 
     pawl_multi_set(both, PAWL_SET(.path = "/greeting", .data = text("good morning"),
-                                  .if_version = 1, .version = version));
+                                  .only_if = pawl_version(version)));
     pawl_multi_create(both, PAWL_CREATE(.path = "/greeting/from", .data = text("us")));
     must(pawl_multi_run(client, both, &reply), "multi");
     printf("multi: %d results, all good\n", (int)reply->n_results);
@@ -162,8 +162,8 @@ static void watch_and_change(struct pawl_client *client)
 
     /* The version has moved on, so this is refused, and nothing changes. */
     if (pawl_set(client,
-                 PAWL_SET(.path = "/greeting", .data = text("too late"), .if_version = 1,
-                          .version = version),
+                 PAWL_SET(.path = "/greeting", .data = text("too late"),
+                          .only_if = pawl_version(version)),
                  NULL) == PAWL_ERR_BAD_VERSION) {
         printf("somebody was faster\n");
     }

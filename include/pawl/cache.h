@@ -127,6 +127,8 @@ struct pawl_cache_options {
     /* So many bytes of data at most (0: no limit). Nodes beyond are kept without data. */
     size_t max_bytes;
 };
+#define PAWL_CACHE_OPTIONS(...) PAWL_SIZED(pawl_cache_options, __VA_ARGS__)
+PAWL_SIZED_TYPE(cache_options)
 
 /* `options` NULL: all defaults. It begins to read at once. BAD_ARGUMENTS, NO_MEMORY, CLOSING. */
 PAWL_API int pawl_cache_new(struct pawl_client *c, const char *path, int depth,

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client.h - talking to a Pawl or ZooKeeper server, or to an ensemble of them.
  *
- *     struct pawl_client_options options;
  *     struct pawl_client *c;
  *     struct pawl_reply *reply;
  *
- *     pawl_client_options_init(&options);
- *     options.servers = "a:2181,b:2181,c:2181/app";
- *     if (pawl_client_open(&options, &c) == PAWL_OK) {
- *         if (pawl_get(c, "/config", NULL, &reply) == PAWL_OK) {
- *             fwrite(reply->data.data, 1, reply->data.len, stdout);
- *         }
- *         pawl_reply_free(reply);
- *         pawl_client_close(c);
+ *     if (pawl_open("a:2181,b:2181,c:2181/app", &c) != PAWL_OK) {
+ *         fprintf(stderr, "%s\n", pawl_open_error());
+ *         return 1;
  *     }
+ *     if (pawl_get(c, "/config", NULL, &reply) == PAWL_OK) {
+ *         fwrite(reply->data.data, 1, reply->data.len, stdout);
+ *     } else {
+ *         fprintf(stderr, "/config: %s\n", pawl_strerror(reply->err));
+ *     }
+ *     pawl_reply_free(reply);
+ *     pawl_client_close(c);
  *
  * PROMISES
  *
@@ -120,11 +121,12 @@ struct pawl_auth {
 };
 
 struct pawl_client_options {
-    size_t size; /* set by pawl_client_options_init() */
+    size_t size; /* set by pawl_client_options_init() and PAWL_CLIENT_OPTIONS() */
     /* "host:port,[::1]:port,name/chroot"; the port is 2181 if none is given, and a chroot goes in
      * front of every path. "unix:/path/to/socket" and "local:DIR" are possible, too. */
     const char *servers;
-    int session_timeout_ms; /* what we ask for; default 60000 */
+    int session_timeout_ms; /* what we ask for: so long others wait for what a process that died has
+                             * held; default 10000 */
     int connect_timeout_ms; /* per attempt; default: session timeout / max(3, servers) */
     int timeout_ms;         /* of every call; default 15000; -1: none */
     int close_timeout_ms;   /* default 5000 */
@@ -151,12 +153,22 @@ struct pawl_client_options {
     struct pawl_bytes attach; /* what pawl_client_detach() gave: go on with that session */
     uint64_t seed;            /* of everything random; 0: from the system */
 };
+#define PAWL_CLIENT_OPTIONS(...) PAWL_SIZED(pawl_client_options, __VA_ARGS__)
+PAWL_SIZED_TYPE(client_options)
 
 PAWL_API void pawl_client_options_init(struct pawl_client_options *options);
+
+/* The short way: the usual options, warnings to stderr (pawl_log_stderr()), and a session when it
+ * returns PAWL_OK; OPERATION_TIMEOUT when there was none within 15 s. */
+PAWL_API int pawl_open(const char *servers, struct pawl_client **out);
 
 /* Returns at once; the connection is made in the background. Copies what it is given. Fails with
  * BAD_ARGUMENTS (the servers cannot be parsed, a bad path), NO_MEMORY or SYSTEM. */
 PAWL_API int pawl_client_open(const struct pawl_client_options *options, struct pawl_client **out);
+
+/* What the last pawl_open() or pawl_client_open() of this thread that failed did not like, in
+ * words: "localhost:99999: the port is not a number from 1 to 65535". Empty if none has failed. */
+PAWL_API const char *pawl_open_error(void);
 
 /* Waits until there is a session; OPERATION_TIMEOUT if there is none in time (-1: for ever),
  * SESSION_EXPIRED when there will be none any more (PAWL_CLIENT_ONE_SESSION). */
@@ -198,6 +210,8 @@ struct pawl_view_options {
     int timeout_ms;
     const struct pawl_retry *retry;
 };
+#define PAWL_VIEW_OPTIONS(...) PAWL_SIZED(pawl_view_options, __VA_ARGS__)
+PAWL_SIZED_TYPE(view_options)
 
 /* The view is freed by pawl_client_close(); the connection lives until its own handle is closed,
  * and calls through a view then give CLOSING. */
@@ -217,6 +231,31 @@ PAWL_API int64_t pawl_client_certain_ms(const struct pawl_client *c);
 
 /* "host:port" of the server, copied; empty when there is none. */
 PAWL_API void pawl_client_server(const struct pawl_client *c, char *out, size_t size);
+
+/* Why there is no link, in words and with the address: "127.0.0.1:2181: Connection refused". Empty
+ * while there is one. Logged as a warning, once per change. */
+PAWL_API void pawl_client_last_error(const struct pawl_client *c, char *out, size_t size);
+
+/* Ends every blocking call of the handle, those that wait now and those made from now on, with
+ * PAWL_ERR_CANCELLED, until pawl_client_resume(); what became of a write is in its outcome, and a
+ * place in a queue is given up. For Ctrl-C: it may be called inside a signal handler. Without it a
+ * signal does not end a blocking call. Closing works as always, and asynchronous calls go on.
+ *
+ *     static struct pawl_client *c;
+ *
+ *     static void on_signal(int number)
+ *     {
+ *         (void)number;
+ *         pawl_client_interrupt(c);
+ *     }
+ *     ...
+ *     signal(SIGINT, on_signal);
+ *     if (pawl_lock_acquire(lock, -1) == PAWL_ERR_CANCELLED) {
+ *         puts("interrupted");
+ *     }
+ */
+PAWL_API void pawl_client_interrupt(struct pawl_client *c);
+PAWL_API void pawl_client_resume(struct pawl_client *c);
 
 /* Told of every change of state from now on, on the thread of callbacks. Removing one waits until
  * it is not running any more, except from inside a callback. */
@@ -264,8 +303,7 @@ struct pawl_set {
     size_t size;
     const char *path;
     struct pawl_bytes data;
-    int if_version; /* only if the node's version is `version` */
-    int32_t version;
+    struct pawl_condition only_if; /* pawl_version(v): only if the node has that version */
     int flags;
     int timeout_ms;
 };
@@ -273,8 +311,7 @@ struct pawl_set {
 struct pawl_delete {
     size_t size;
     const char *path;
-    int if_version;
-    int32_t version;
+    struct pawl_condition only_if;
     int flags;
     int timeout_ms;
 };
@@ -283,18 +320,23 @@ struct pawl_set_acl {
     size_t size;
     const char *path;
     struct pawl_acls acls;
-    int if_version;
-    int32_t version;
+    struct pawl_condition only_if; /* pawl_version(v): of the ACL (stat.aversion) */
     int timeout_ms;
 };
 
-#if !defined(__cplusplus)
-/* pawl_create(c, PAWL_CREATE(.path = "/a", .mode = PAWL_EPHEMERAL), NULL) */
-#define PAWL_CREATE(...)  (&(struct pawl_create){.size = sizeof(struct pawl_create), __VA_ARGS__})
-#define PAWL_SET(...)     (&(struct pawl_set){.size = sizeof(struct pawl_set), __VA_ARGS__})
-#define PAWL_DELETE(...)  (&(struct pawl_delete){.size = sizeof(struct pawl_delete), __VA_ARGS__})
-#define PAWL_SET_ACL(...) (&(struct pawl_set_acl){.size = sizeof(struct pawl_set_acl), __VA_ARGS__})
+#define PAWL_CREATE(...)  PAWL_SIZED(pawl_create, __VA_ARGS__)
+#define PAWL_SET(...)     PAWL_SIZED(pawl_set, __VA_ARGS__)
+#define PAWL_DELETE(...)  PAWL_SIZED(pawl_delete, __VA_ARGS__)
+#define PAWL_SET_ACL(...) PAWL_SIZED(pawl_set_acl, __VA_ARGS__)
+PAWL_SIZED_TYPE(create)
+PAWL_SIZED_TYPE(set)
+#if defined(__cplusplus)
+namespace pawl
+{
+typedef sized<struct ::pawl_delete> remove; /* "delete" is a word of the language */
+}
 #endif
+PAWL_SIZED_TYPE(set_acl)
 
 /* reply: path, and stat */
 PAWL_API int pawl_create(struct pawl_client *c, const struct pawl_create *req,
@@ -438,13 +480,14 @@ PAWL_API int pawl_config_async(struct pawl_client *c, const struct pawl_watch *w
 
 struct pawl_reconfig {
     size_t size;
-    const char *joining; /* "server.4=host:2888:3888;2181,..." */
-    const char *leaving; /* "2,3" */
-    const char *members; /* instead of both: the whole new list */
-    int if_config;       /* only if the configuration's version is `config` */
-    int64_t config;
+    const char *joining;           /* "server.4=host:2888:3888;2181,..." */
+    const char *leaving;           /* "2,3" */
+    const char *members;           /* instead of both: the whole new list */
+    struct pawl_condition only_if; /* pawl_version(v): of the configuration */
     int timeout_ms;
 };
+#define PAWL_RECONFIG(...) PAWL_SIZED(pawl_reconfig, __VA_ARGS__)
+PAWL_SIZED_TYPE(reconfig)
 
 /* reply: data: the new configuration, stat. */
 PAWL_API int pawl_reconfig(struct pawl_client *c, const struct pawl_reconfig *req,

@@ -148,6 +148,8 @@ struct pawl_atomic_options {
      * lost is known again. Curator reads over them; what insists on the exact length does not. */
     bool mark;
 };
+#define PAWL_ATOMIC_OPTIONS(...) PAWL_SIZED(pawl_atomic_options, __VA_ARGS__)
+PAWL_SIZED_TYPE(atomic_options)
 
 struct pawl_atomic_stats {
     int optimistic_tries;

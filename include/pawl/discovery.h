@@ -59,11 +59,8 @@ struct pawl_instance {
     const char *uri_spec; /* "{scheme}://{address}:{port}/x", or NULL */
     int disabled;         /* there, but not to be used */
 };
-
-#if !defined(__cplusplus)
-#define PAWL_INSTANCE(...) \
-    (&(struct pawl_instance){.size = sizeof(struct pawl_instance), __VA_ARGS__})
-#endif
+#define PAWL_INSTANCE(...) PAWL_SIZED(pawl_instance, __VA_ARGS__)
+PAWL_SIZED_TYPE(instance)
 
 /* Several, in the order of their nodes' names. */
 struct pawl_instances {
@@ -169,6 +166,8 @@ struct pawl_provider_options {
     int (*filter)(const struct pawl_instance *i, void *arg);
     void *filter_arg;
 };
+#define PAWL_PROVIDER_OPTIONS(...) PAWL_SIZED(pawl_provider_options, __VA_ARGS__)
+PAWL_SIZED_TYPE(provider_options)
 
 PAWL_API int pawl_provider_new(struct pawl_client *c, const char *base, const char *name,
                                const struct pawl_provider_options *options,

@@ -61,6 +61,8 @@ struct pawl_latch_options {
     void (*on_error)(struct pawl_latch *l, int err, void *arg);
     void *arg; /* of all three */
 };
+#define PAWL_LATCH_OPTIONS(...) PAWL_SIZED(pawl_latch_options, __VA_ARGS__)
+PAWL_SIZED_TYPE(latch_options)
 
 /* `options` NULL: all defaults. Nothing is sent. */
 PAWL_API int pawl_latch_new(struct pawl_client *c, const char *path,
@@ -118,6 +120,8 @@ struct pawl_selector_options {
     void (*on_error)(struct pawl_selector *s, int err, void *arg);
     void *arg; /* of both */
 };
+#define PAWL_SELECTOR_OPTIONS(...) PAWL_SIZED(pawl_selector_options, __VA_ARGS__)
+PAWL_SIZED_TYPE(selector_options)
 
 /* Nothing is sent. */
 PAWL_API int pawl_selector_new(struct pawl_client *c, const char *path,

@@ -61,6 +61,8 @@ struct pawl_persistent_options {
     pawl_persistent_fn on_change;
     void *on_change_arg;
 };
+#define PAWL_PERSISTENT_OPTIONS(...) PAWL_SIZED(pawl_persistent_options, __VA_ARGS__)
+PAWL_SIZED_TYPE(persistent_options)
 
 /* `options` NULL: all defaults. The node is made in the background. */
 PAWL_API int pawl_persistent_node_new(struct pawl_client *c, const char *path,
@@ -102,6 +104,8 @@ struct pawl_group_options {
     pawl_group_fn on_event;
     void *on_event_arg;
 };
+#define PAWL_GROUP_OPTIONS(...) PAWL_SIZED(pawl_group_options, __VA_ARGS__)
+PAWL_SIZED_TYPE(group_options)
 
 /* Becomes the member `id`, a name without '/'. `id` NULL: only looks on. Two with the same id are
  * one member: the second takes its place when the first has gone. */

@@ -71,6 +71,8 @@ struct pawl_lock_options {
     int permits;        /* so many hold it at a time; default 1 (Curator's old semaphore) */
     const struct pawl_lock_driver *driver;
 };
+#define PAWL_LOCK_OPTIONS(...) PAWL_SIZED(pawl_lock_options, __VA_ARGS__)
+PAWL_SIZED_TYPE(lock_options)
 
 /* The marker of kazoo's Lock: to share a lock with Python. */
 #define PAWL_MARKER_KAZOO "__lock__"

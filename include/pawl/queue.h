@@ -91,6 +91,8 @@ struct pawl_queue_options {
     pawl_put_fn on_put; /* every put of this handle that succeeded */
     void *on_put_arg;
 };
+#define PAWL_QUEUE_OPTIONS(...) PAWL_SIZED(pawl_queue_options, __VA_ARGS__)
+PAWL_SIZED_TYPE(queue_options)
 
 /* `options` NULL: a plain queue to put into. Makes the node, in the background, and begins to
  * consume. */
@@ -111,11 +113,8 @@ struct pawl_put {
     int32_t priority;
     int64_t due_ms; /* PAWL_QUEUE_DELAY: milliseconds since 1970; 0: now */
 };
-
-#if !defined(__cplusplus)
-/* pawl_queue_put(q, PAWL_PUT(.item = {"x", 1}, .priority = 3), -1) */
-#define PAWL_PUT(...) (&(struct pawl_put){.size = sizeof(struct pawl_put), __VA_ARGS__})
-#endif
+#define PAWL_PUT(...) PAWL_SIZED(pawl_put, __VA_ARGS__)
+PAWL_SIZED_TYPE(put)
 
 /* Returns when the item is in the queue. Waits for room, and for the server, up to timeout_ms; -1:
  * for ever. OPERATION_TIMEOUT: not put if it waited for room, otherwise it may have been.

@@ -51,6 +51,8 @@ struct pawl_semaphore_options {
     pawl_grant_fn on_grant; /* for each lease */
     void *on_grant_arg;
 };
+#define PAWL_SEMAPHORE_OPTIONS(...) PAWL_SIZED(pawl_semaphore_options, __VA_ARGS__)
+PAWL_SIZED_TYPE(semaphore_options)
 
 /* Nothing is sent. */
 PAWL_API int pawl_semaphore_new(struct pawl_client *c, const char *path,

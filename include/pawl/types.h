@@ -23,6 +23,18 @@ struct pawl_bytes {
     size_t len;
 };
 
+/* The bytes of a text, without its end; lent. NULL: no bytes. */
+PAWL_API struct pawl_bytes pawl_str(const char *text);
+
+/* Under which condition a write is done. All zero: under any. Otherwise made by pawl_version(), and
+ * by nothing else: what is not is BAD_ARGUMENTS. */
+struct pawl_condition {
+    int64_t mark, version;
+};
+
+/* Only if the version is `version`, which may be 0. -1 is any version, as in ZooKeeper. */
+PAWL_API struct pawl_condition pawl_version(int64_t version);
+
 struct pawl_strings {
     const char *const *items;
     size_t n;
@@ -129,6 +141,9 @@ enum pawl_state {
     PAWL_STATE_READ_ONLY,
     PAWL_STATE_CLOSED
 };
+
+/* "CONNECTED"; "UNKNOWN" for a number that is no state. Static memory. */
+PAWL_API const char *pawl_state_name(enum pawl_state state);
 
 enum pawl_event_type {
     PAWL_EVENT_SESSION = -1, /* the watch has ended with its session: see `state` */

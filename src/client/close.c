@@ -21,6 +21,7 @@ static void ask_last(struct engine *e, int32_t op, const struct request *q, int6
         return;
     }
     waiter_init(&w);
+    w.deaf = true;
     call->waiter = &w;
     engine_settle(e, machine_now_ms());
     if (waiter_wait(e, &w, deadline_ms)) {

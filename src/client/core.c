@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/core.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -212,13 +213,44 @@ static void link_gone(struct core *c, int64_t now_ms)
     }
 }
 
-static void drop_link(struct core *c, int64_t now_ms, const char *why)
+/* The same trouble with every attempt is logged once. */
+void core_trouble(struct core *c, const char *why)
 {
-    log_info("dropping the link to %s:%d: %s", c->hosts.items[c->host].name,
-             c->hosts.items[c->host].port, why);
+    struct host_entry *host = &c->hosts.items[c->host];
+    char brief[sizeof(host->trouble)];
+
+    if (host->port == 0) {
+        snprintf(c->trouble, sizeof(c->trouble), "%s: %s", host->name, why);
+    } else {
+        snprintf(c->trouble, sizeof(c->trouble), "%s:%d: %s", host->name, host->port, why);
+    }
+    snprintf(brief, sizeof(brief), "%s", why);
+    if (strcmp(brief, host->trouble) != 0) {
+        log_warn("%s", c->trouble);
+        memcpy(host->trouble, brief, sizeof(brief));
+    }
+}
+
+static void trouble_over(struct core *c)
+{
+    c->trouble[0] = '\0';
+    for (size_t i = 0; i < c->hosts.n; i++) {
+        c->hosts.items[i].trouble[0] = '\0';
+    }
+}
+
+static void leave_link(struct core *c, int64_t now_ms, const char *why)
+{
+    log_info("leaving %s:%d: %s", c->hosts.items[c->host].name, c->hosts.items[c->host].port, why);
     c->want_drop = true;
     c->want_link = false;
     link_gone(c, now_ms);
+}
+
+static void drop_link(struct core *c, int64_t now_ms, const char *why)
+{
+    core_trouble(c, why);
+    leave_link(c, now_ms, why);
 }
 
 void core_link_down(struct core *c, int64_t now_ms)
@@ -306,6 +338,7 @@ static void session_stands(struct core *c, int64_t now_ms, const struct connect_
         c->confirmed_timeout_ms = r->timeout_ms;
     }
     c->link = LINK_READY;
+    trouble_over(c);
     c->n_failures = 0;
     c->heard_ms = now_ms;
     c->spoke_ms = now_ms;
@@ -581,7 +614,7 @@ void core_probed(struct core *c, int64_t now_ms, bool writes)
         return;
     }
     c->hosts.next = c->probe_host;
-    drop_link(c, now_ms, "another server writes");
+    leave_link(c, now_ms, "another server writes");
     c->connect_at_ms = now_ms;
 }
 
@@ -697,7 +730,7 @@ int core_set_servers(struct core *c, const char *servers, int64_t now_ms)
     c->probe_host = SIZE_MAX;
     c->want_probe = false;
     if (c->link != LINK_NONE && (leave || c->link != LINK_READY)) {
-        drop_link(c, now_ms, "the list of servers has changed");
+        leave_link(c, now_ms, "the list of servers has changed");
         c->connect_at_ms = now_ms;
     }
     return 0;

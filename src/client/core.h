@@ -22,6 +22,8 @@
 
 enum link_state { LINK_NONE, LINK_OPENING, LINK_HELLO, LINK_READY };
 
+enum { CORE_TROUBLE_BYTES = 256 };
+
 struct core_options {
     int session_timeout_ms;
     int connect_timeout_ms; /* 0: the session's / number of hosts, at least three */
@@ -54,6 +56,8 @@ struct core {
     int64_t hello_sent_ms;
     int64_t heard_ms, spoke_ms, ping_sent_ms; /* the last 0 when no ping is out */
     unsigned n_failures; /* links that did not become a session, since the last that did */
+
+    char trouble[CORE_TROUBLE_BYTES]; /* why there is no link; "" while there is one */
 
     enum pawl_state state, announced;
     struct state_item *last_news; /* that we have closed: there is no later one to tell it with */
@@ -107,6 +111,9 @@ void core_free(struct core *c);
 
 void core_link_up(struct core *c, int64_t now_ms);
 void core_link_down(struct core *c, int64_t now_ms);
+
+/* Why the link has ended, or could not be made; before core_link_down(). */
+void core_trouble(struct core *c, const char *why);
 void core_probed(struct core *c, int64_t now_ms, bool writes);
 
 /* Where to put received bytes: at least one byte of room; 0 without memory. */

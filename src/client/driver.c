@@ -46,7 +46,7 @@ void driver_run(struct engine *e, struct waiter *w, int64_t deadline_ms)
 
     e->driver = w;
     link_arm(e);
-    while (!w->done && e->link.number == link) {
+    while (!w->done && !w->cancelled && e->link.number == link) {
         int64_t left = deadline_ms == 0 ? INT32_MAX : deadline_ms - machine_now_ms();
 
         if (left <= 0) {

@@ -266,6 +266,10 @@ int64_t engine_certain_ms(struct engine *e)
 void engine_tick(struct engine *e, int64_t now_ms)
 {
     engine_watch_clocks(e);
+    if (atomic_load(&e->interrupted)) {
+        waiter_cancel_all(e);
+        condition_broadcast(&e->state_changed);
+    }
     core_tick(e->core, now_ms);
     plan_run_due(e, now_ms);
     reader_watch(e, now_ms);

@@ -62,7 +62,8 @@ struct engine {
     struct link link;
     struct threads threads;
 
-    struct list waiters;   /* struct waiter: blocked callers */
+    _Atomic bool interrupted; /* blocking calls end; set by signal handlers, too */
+    struct list waiters;      /* struct waiter: blocked callers */
     struct waiter *driver; /* the one of them that receives, or the reader's; NULL: the machine */
     struct reader reader;
     struct condition state_changed;

@@ -50,6 +50,9 @@ static int submit_and_wait(struct engine *e, struct prepared *p, struct waiter *
     if (dispatch_would_deadlock(e)) {
         return PAWL_ERR_WOULD_DEADLOCK;
     }
+    if (atomic_load(&e->interrupted)) {
+        return PAWL_ERR_CANCELLED;
+    }
     p->call->waiter = w;
     rc = engine_submit(e, p->call, &p->q);
     if (rc != 0) {
@@ -63,7 +66,7 @@ static int submit_and_wait(struct engine *e, struct prepared *p, struct waiter *
     *outcome = engine_abandon(e, p->call);
     engine_settle(e, machine_now_ms());
     p->call = NULL;
-    return PAWL_ERR_OPERATION_TIMEOUT;
+    return w->cancelled ? PAWL_ERR_CANCELLED : PAWL_ERR_OPERATION_TIMEOUT;
 }
 
 static int wait_for_answer(struct pawl_client *c, struct prepared *p, struct pawl_reply **out)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/engine.h"
+#include "client/take.h"
 #include "wire/path.h"
 
 /* Threads do not survive a fork, and the socket is the parent's: a handle from before it is dead in
@@ -63,13 +64,18 @@ int handle_new(struct engine *e, const char *name_space, const struct pawl_clien
 int pawl_client_view(struct pawl_client *c, const struct pawl_view_options *given,
                      struct pawl_client **out)
 {
-    struct pawl_view_options o = {0};
+    struct pawl_view_options o;
     struct pawl_client *view;
     int rc = handle_check(c);
 
-    if (rc == 0 && given != NULL) {
-        memcpy(&o, given, given->size < sizeof(o) ? given->size : sizeof(o));
+    if (out == NULL) {
+        return PAWL_ERR_BAD_ARGUMENTS;
     }
+    *out = NULL;
+    if (!take_is_good(given)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    TAKE(o, given);
     rc = rc != 0 ? rc : handle_new(c->e, o.name_space, c, &view);
     if (rc != 0) {
         return rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/hosts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,6 +187,77 @@ int hosts_parse(const char *servers, struct prng *random, struct hosts *out, cha
     shuffle(&h, random);
     *out = h;
     return 0;
+}
+
+/* ---- what is wrong ---- */
+
+/* Of one entry; NULL: nothing. */
+static const char *explain_entry(const char *s, size_t len)
+{
+    const char *end = memchr(s, ']', len), *colon = memchr(s, ':', len);
+
+    if (len == 0) {
+        return "an empty entry";
+    }
+    if (has_space(s, len)) {
+        return "a blank inside a name";
+    }
+    if (*s == '[' && end == NULL) {
+        return "no ] behind the address";
+    }
+    if (*s == '[' && end != s + len - 1 && end[1] != ':') {
+        return "something else than :PORT behind ]";
+    }
+    if (end == s + 1 || (*s != '[' && colon == s)) {
+        return "no name";
+    }
+    if (*s != '[' && colon != NULL &&
+        memchr(colon + 1, ':', (size_t)(s + len - colon) - 1) != NULL) {
+        return "two colons, but no IPv6 address";
+    }
+    return "the port is not a number from 1 to 65535";
+}
+
+static void explain_list(const char *s, size_t len, char *out, size_t size)
+{
+    struct hosts one = {.last = SIZE_MAX};
+    const char *end = s + len, *comma;
+    size_t n;
+    int rc;
+
+    while (true) {
+        comma = memchr(s, ',', (size_t)(end - s));
+        n = (size_t)((comma == NULL ? end : comma) - s);
+        rc = add_text(&one, s, n);
+        if (rc != 0 || comma == NULL) {
+            break;
+        }
+        s = comma + 1;
+    }
+    hosts_fini(&one);
+    if (rc != 0) {
+        for (; n > 0 && *s == ' '; n--) {
+            s++;
+        }
+        for (; n > 0 && s[n - 1] == ' '; n--) {
+        }
+        snprintf(out, size, "\"%.*s\": %s", (int)n, s, explain_entry(s, n));
+    }
+}
+
+void hosts_explain(const char *servers, char *out, size_t size)
+{
+    const char *slash = strchr(servers, '/');
+
+    out[0] = '\0';
+    if (strncmp(servers, "unix:", 5) == 0) {
+        snprintf(out, size, "\"%s\": no path of a socket", servers);
+        return;
+    }
+    explain_list(servers, slash == NULL ? strlen(servers) : (size_t)(slash - servers), out, size);
+    if (out[0] == '\0' && slash != NULL) {
+        snprintf(out, size, "\"%s\": not a valid path for a chroot", slash);
+    }
 }
 
 void hosts_fini(struct hosts *h)

@@ -18,6 +18,7 @@ struct host_entry {
     char *name; /* a name or an address; of a Unix socket its path */
     int port;   /* 0: a Unix socket */
     bool is_new, tried;
+    char trouble[64]; /* the last with it that was logged; "" since there was a session */
 };
 
 struct hosts {
@@ -35,6 +36,9 @@ enum { HOSTS_DEFAULT_PORT = 2181 };
  * free. BAD_ARGUMENTS or NO_MEMORY. */
 int hosts_parse(const char *servers, struct prng *random, struct hosts *out, char **chroot);
 void hosts_fini(struct hosts *h);
+
+/* What hosts_parse() does not like about `servers`, in words. */
+void hosts_explain(const char *servers, char *out, size_t size);
 
 /* The index to try now. */
 size_t hosts_pick(struct hosts *h, struct prng *random);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open.c - a handle from its options. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,9 +10,10 @@
 #include "client/follow.h"
 #include "client/handle.h"
 #include "client/local.h"
+#include "client/take.h"
 
 enum {
-    DEFAULT_SESSION_MS = 60000,
+    DEFAULT_SESSION_MS = 10000,
     DEFAULT_CALL_MS = 15000,
     DEFAULT_CLOSE_MS = 5000,
     DEFAULT_REQUEST_BYTES = 0xfffff,
@@ -28,8 +31,7 @@ void pawl_client_options_init(struct pawl_client_options *options)
 
 static void take_options(struct pawl_client_options *o, const struct pawl_client_options *given)
 {
-    memset(o, 0, sizeof(*o));
-    memcpy(o, given, given->size < sizeof(*o) ? given->size : sizeof(*o));
+    TAKE(*o, given);
     o->session_timeout_ms = o->session_timeout_ms > 0 ? o->session_timeout_ms : DEFAULT_SESSION_MS;
     o->timeout_ms = o->timeout_ms != 0 ? o->timeout_ms : DEFAULT_CALL_MS;
     o->close_timeout_ms = o->close_timeout_ms > 0 ? o->close_timeout_ms : DEFAULT_CLOSE_MS;
@@ -145,45 +147,141 @@ static void drop_unopened(struct engine *e)
     engine_unref(e);
 }
 
-/* What is not there: a struct that was not initialised, credentials without a scheme. */
-static bool are_sane(const struct pawl_client_options *o)
+/* ---- what was not liked ---- */
+
+static _Thread_local char open_error[512];
+
+const char *pawl_open_error(void)
 {
-    for (size_t i = 0; i < o->n_auths; i++) {
-        if (o->auths == NULL || o->auths[i].scheme == NULL) {
-            return false;
-        }
-    }
-    return o->servers != NULL && o->dispatch >= PAWL_DISPATCH_THREAD &&
-           o->dispatch <= PAWL_DISPATCH_EXTERNAL;
+    return open_error;
 }
 
-int pawl_client_open(const struct pawl_client_options *options, struct pawl_client **out)
+static int refuse(int rc, const char *format, ...)
 {
-    struct pawl_client_options o;
-    struct engine *e;
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(open_error, sizeof(open_error), format, list);
+    va_end(list);
+    return rc;
+}
+
+/* What is not there, or nothing that we know. */
+static int check_options(const struct pawl_client_options *o)
+{
+    const int flags = PAWL_CLIENT_READ_ONLY | PAWL_CLIENT_ONE_SESSION | PAWL_CLIENT_FOLLOW_CONFIG |
+                      PAWL_CLIENT_COMPRESS;
+
+    if (o->servers == NULL) {
+        return refuse(PAWL_ERR_BAD_ARGUMENTS, "no servers are given");
+    }
+    for (size_t i = 0; i < o->n_auths; i++) {
+        if (o->auths == NULL || o->auths[i].scheme == NULL) {
+            return refuse(PAWL_ERR_BAD_ARGUMENTS, "auths[%zu] has no scheme", i);
+        }
+    }
+    if (o->acls.n > 0 && o->acls.items == NULL) {
+        return refuse(PAWL_ERR_BAD_ARGUMENTS, "acls has no items");
+    }
+    if ((o->flags & ~flags) != 0) {
+        return refuse(PAWL_ERR_BAD_ARGUMENTS, "unknown flags: %#x", (unsigned)(o->flags & ~flags));
+    }
+    if (o->dispatch < PAWL_DISPATCH_THREAD || o->dispatch > PAWL_DISPATCH_EXTERNAL) {
+        return refuse(PAWL_ERR_BAD_ARGUMENTS, "dispatch is none of PAWL_DISPATCH_...");
+    }
+    return 0;
+}
+
+/* Which part of it was not liked. */
+static int explain(int rc, const struct engine *e, const struct pawl_client_options *o)
+{
+    char why[400];
+
+    if (rc != PAWL_ERR_BAD_ARGUMENTS) {
+        return refuse(rc, "%s: %s", o->servers, pawl_strerror(rc));
+    }
+    if (e->core == NULL && strncmp(o->servers, "local:", 6) == 0) {
+        return refuse(rc, "\"%s\": no directory behind local:", o->servers);
+    }
+    if (e->core == NULL) {
+        hosts_explain(o->servers, why, sizeof(why));
+        return refuse(rc, "%s", why);
+    }
+    if (e->settings.acl_store == NULL) {
+        return refuse(rc, "attach is nothing that pawl_client_detach() gave");
+    }
+    return refuse(rc, "\"%s\" is not a valid namespace", o->name_space);
+}
+
+/* ---- all of it ---- */
+
+static int open_engine(const struct pawl_client_options *o, struct pawl_client **out)
+{
+    struct engine *e = engine_new(o);
     int rc;
 
-    if (options == NULL || out == NULL || options->servers == NULL) {
-        return PAWL_ERR_BAD_ARGUMENTS;
-    }
-    take_options(&o, options);
-    if (!are_sane(&o)) {
-        return PAWL_ERR_BAD_ARGUMENTS;
-    }
-    e = engine_new(&o);
     if (e == NULL) {
-        return PAWL_ERR_NO_MEMORY;
+        return refuse(PAWL_ERR_NO_MEMORY, "%s", pawl_strerror(PAWL_ERR_NO_MEMORY));
     }
-    rc = fill(e, &o);
+    rc = fill(e, o);
     rc = rc != 0 ? rc : machine_open(&e->machine);
-    if (rc == 0 && (o.flags & PAWL_CLIENT_FOLLOW_CONFIG) != 0) {
+    if (rc == 0 && (o->flags & PAWL_CLIENT_FOLLOW_CONFIG) != 0) {
         rc = follow_config(e);
     }
     rc = rc != 0 ? rc : start(e);
     if (rc != 0) {
+        explain(rc, e, o);
         drop_unopened(e);
         return rc;
     }
     *out = e->face;
     return 0;
+}
+
+int pawl_client_open(const struct pawl_client_options *options, struct pawl_client **out)
+{
+    struct pawl_client_options o;
+    int rc;
+
+    if (out == NULL) {
+        return refuse(PAWL_ERR_BAD_ARGUMENTS, "there is nowhere to put the handle");
+    }
+    *out = NULL;
+    if (options == NULL || !take_is_good(options)) {
+        return refuse(PAWL_ERR_BAD_ARGUMENTS,
+                      "the options were not begun with "
+                      "pawl_client_options_init() or PAWL_CLIENT_OPTIONS()");
+    }
+    take_options(&o, options);
+    rc = check_options(&o);
+    rc = rc != 0 ? rc : open_engine(&o, out);
+    if (rc != 0 && o.log != NULL) {
+        o.log(PAWL_LOG_ERROR, open_error, o.log_arg);
+    }
+    return rc;
+}
+
+int pawl_open(const char *servers, struct pawl_client **out)
+{
+    struct pawl_client_options o;
+    char why[300];
+    int rc;
+
+    pawl_client_options_init(&o);
+    o.servers = servers;
+    o.log = pawl_log_stderr;
+    o.log_level = PAWL_LOG_WARN;
+    rc = pawl_client_open(&o, out);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = pawl_client_wait_connected(*out, DEFAULT_CALL_MS);
+    if (rc != 0) {
+        pawl_client_last_error(*out, why, sizeof(why));
+        refuse(rc, "no session in %d s: %s", DEFAULT_CALL_MS / 1000,
+               *why == '\0' ? pawl_strerror(rc) : why);
+        pawl_client_close(*out);
+        *out = NULL;
+    }
+    return rc;
 }

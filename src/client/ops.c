@@ -11,6 +11,20 @@
 #include "client/uuid.h"
 #include "wire/path.h"
 
+enum {
+    CREATE_FLAGS = PAWL_PARENTS | PAWL_CONTAINER_PARENTS | PAWL_PROTECTED | PAWL_OR_SET |
+                   PAWL_IDEMPOTENT | PAWL_COMPRESS,
+    SET_FLAGS = PAWL_IDEMPOTENT | PAWL_COMPRESS,
+    DELETE_FLAGS = PAWL_CHILDREN_TOO | PAWL_GUARANTEED | PAWL_IDEMPOTENT,
+};
+
+/* Takes a struct of the application's; BAD_ARGUMENTS: without its size. */
+#define TAKE_CHECKED(rc, local, given)                                           \
+    do {                                                                         \
+        TAKE(local, take_is_good(given) ? (given) : NULL);                       \
+        (rc) = (rc) != 0 || take_is_good(given) ? (rc) : PAWL_ERR_BAD_ARGUMENTS; \
+    } while (0)
+
 /* ---- create ---- */
 
 static int32_t create_op(enum pawl_mode mode)
@@ -58,7 +72,7 @@ static int put_create_path(const struct pawl_client *c, struct strbuf *out,
 static int check_create(const struct pawl_create *req)
 {
     if (!prepare_is_good_path(req->path, is_sequential(req->mode)) || req->mode < PAWL_PERSISTENT ||
-        req->mode > PAWL_TTL_SEQUENTIAL) {
+        req->mode > PAWL_TTL_SEQUENTIAL || (req->flags & ~CREATE_FLAGS) != 0) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     if ((req->mode == PAWL_TTL || req->mode == PAWL_TTL_SEQUENTIAL) && req->ttl_ms <= 0) {
@@ -72,8 +86,9 @@ int ops_prepare_create(struct pawl_client *c, const struct pawl_create *given, s
     struct pawl_create req;
     int rc;
 
-    TAKE(req, given);
+    TAKE(req, take_is_good(given) ? given : NULL);
     rc = prepare_begin(c, p, create_op(req.mode));
+    TAKE_CHECKED(rc, req, given);
     rc = rc != 0 ? rc : check_create(&req);
     if (rc == 0 && (req.flags & PAWL_PROTECTED) != 0) {
         rc = make_id(c->e, p->id);
@@ -221,10 +236,11 @@ int ops_prepare_set(struct pawl_client *c, const struct pawl_set *given, struct 
     struct pawl_set req;
     int rc = prepare_begin(c, p, OP_SET_DATA);
 
-    TAKE(req, given);
+    TAKE_CHECKED(rc, req, given);
     rc = rc != 0 ? rc : prepare_put_path(c, p, req.path);
+    rc = rc != 0 ? rc : prepare_check_flags(req.flags, SET_FLAGS);
     rc = rc != 0 ? rc : prepare_put_data(c, p, &req.data, req.flags);
-    p->q.version = req.if_version ? req.version : -1;
+    rc = rc != 0 ? rc : prepare_put_version(p, &req.only_if);
     p->kind = PLAN_SET;
     p->flags = req.flags & PAWL_IDEMPOTENT;
     p->timeout_ms = req.timeout_ms != 0 ? req.timeout_ms : p->timeout_ms;
@@ -252,9 +268,10 @@ int ops_prepare_delete(struct pawl_client *c, const struct pawl_delete *given, s
     struct pawl_delete req;
     int rc = prepare_begin(c, p, OP_DELETE);
 
-    TAKE(req, given);
+    TAKE_CHECKED(rc, req, given);
     rc = rc != 0 ? rc : prepare_put_path(c, p, req.path);
-    p->q.version = req.if_version ? req.version : -1;
+    rc = rc != 0 ? rc : prepare_check_flags(req.flags, DELETE_FLAGS);
+    rc = rc != 0 ? rc : prepare_put_version(p, &req.only_if);
     p->kind = PLAN_DELETE;
     p->flags = req.flags & (PAWL_CHILDREN_TOO | PAWL_GUARANTEED | PAWL_IDEMPOTENT);
     p->timeout_ms = req.timeout_ms != 0 ? req.timeout_ms : p->timeout_ms;
@@ -309,13 +326,13 @@ static int ops_prepare_set_acl(struct pawl_client *c, const struct pawl_set_acl 
     struct pawl_set_acl req;
     int rc = prepare_begin(c, p, OP_SET_ACL);
 
-    TAKE(req, given);
+    TAKE_CHECKED(rc, req, given);
     rc = rc != 0 ? rc : prepare_put_path(c, p, req.path);
     if (rc == 0 && req.acls.n == 0) {
         rc = PAWL_ERR_INVALID_ACL;
     }
     rc = rc != 0 ? rc : prepare_choose_acl(c->e, &p->acl, &req.acls, "", &p->q.acl);
-    p->q.version = req.if_version ? req.version : -1;
+    rc = rc != 0 ? rc : prepare_put_version(p, &req.only_if);
     p->timeout_ms = req.timeout_ms != 0 ? req.timeout_ms : p->timeout_ms;
     return rc;
 }
@@ -604,11 +621,11 @@ static int ops_prepare_reconfig(struct pawl_client *c, const struct pawl_reconfi
     struct pawl_reconfig req;
     int rc = prepare_begin(c, p, OP_RECONFIG);
 
-    TAKE(req, given);
+    TAKE_CHECKED(rc, req, given);
     p->q.joining = text_or_null(req.joining);
     p->q.leaving = text_or_null(req.leaving);
     p->q.members = text_or_null(req.members);
-    p->q.config_id = req.if_config ? req.config : -1;
+    rc = rc != 0 ? rc : prepare_take_condition(&req.only_if, &p->q.config_id);
     p->timeout_ms = req.timeout_ms != 0 ? req.timeout_ms : p->timeout_ms;
     return rc;
 }

@@ -114,11 +114,53 @@ static void encode_acls(struct strbuf *out, const struct pawl_acls *acls)
     }
 }
 
+/* ---- conditions and flags ---- */
+
+static const int64_t condition_mark = 0x7061776c2d696600; /* what no half-said condition has */
+
+struct pawl_condition pawl_version(int64_t version)
+{
+    return (struct pawl_condition){.mark = condition_mark, .version = version};
+}
+
+int prepare_take_condition(const struct pawl_condition *condition, int64_t *version)
+{
+    bool none = condition->mark == 0 && condition->version == 0;
+
+    if ((!none && condition->mark != condition_mark)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    *version = none ? -1 : condition->version;
+    return 0;
+}
+
+int prepare_put_version(struct prepared *p, const struct pawl_condition *condition)
+{
+    int64_t version;
+    int rc = prepare_take_condition(condition, &version);
+
+    if (rc == 0 && (version > INT32_MAX || version < INT32_MIN)) {
+        rc = PAWL_ERR_BAD_ARGUMENTS;
+    }
+    p->q.version = rc == 0 ? (int32_t)version : -1;
+    return rc;
+}
+
+int prepare_check_flags(int flags, int known)
+{
+    return (flags & ~known) == 0 ? 0 : PAWL_ERR_BAD_ARGUMENTS;
+}
+
+/* ---- ACLs ---- */
+
 int prepare_choose_acl(struct engine *e, struct strbuf *out, const struct pawl_acls *given,
                        const char *path, struct acl_list *list)
 {
     struct pawl_acls acls = *given;
 
+    if (acls.n > 0 && acls.items == NULL) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
     if (acls.n == 0 && e->settings.acl_provider != NULL) {
         e->settings.acl_provider(path, &acls, e->settings.acl_provider_arg);
     }
@@ -138,6 +180,9 @@ int prepare_put_data(const struct pawl_client *c, struct prepared *p, const stru
     size_t len;
     int rc;
 
+    if (data->data == NULL && data->len > 0) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
     p->q.data = bytes_of(data->data, data->len);
     if (!pack || data->data == NULL) {
         return 0;

@@ -34,6 +34,9 @@ int prepare_put_watch(struct prepared *p, const struct pawl_watch *watch, enum w
                       uint32_t strip);
 int prepare_put_data(const struct pawl_client *c, struct prepared *p, const struct pawl_bytes *data,
                      int flags);
+int prepare_put_version(struct prepared *p, const struct pawl_condition *condition);
+int prepare_take_condition(const struct pawl_condition *condition, int64_t *version); /* -1: any */
+int prepare_check_flags(int flags, int known);
 int prepare_choose_acl(struct engine *e, struct strbuf *out, const struct pawl_acls *given,
                        const char *path, struct acl_list *list);
 

@@ -30,6 +30,8 @@ int pawl_client_wait_connected(struct pawl_client *c, int timeout_ms)
 
         if (e->core->state == PAWL_STATE_LOST && e->core->options.one_session) {
             rc = PAWL_ERR_SESSION_EXPIRED;
+        } else if (atomic_load(&e->interrupted)) {
+            rc = PAWL_ERR_CANCELLED;
         } else if (e->closing || left <= 0) {
             rc = e->closing ? PAWL_ERR_CLOSING : PAWL_ERR_OPERATION_TIMEOUT;
         } else if (e->settings.mode == PAWL_DISPATCH_EXTERNAL && !e->machine.in_turn) {
@@ -113,6 +115,35 @@ void pawl_client_server(const struct pawl_client *c, char *out, size_t size)
                  core->hosts.items[core->host].port);
     }
     engine_unlock(c->e);
+}
+
+void pawl_client_last_error(const struct pawl_client *c, char *out, size_t size)
+{
+    if (size > 0) {
+        out[0] = '\0';
+    }
+    if (handle_check(c) == 0) {
+        engine_lock(c->e);
+        snprintf(out, size, "%s", c->e->core->trouble);
+        engine_unlock(c->e);
+    }
+}
+
+/* Safe inside a signal handler: no lock, and machine_wake() only writes to a descriptor. The thread
+ * that is woken ends who waits. */
+void pawl_client_interrupt(struct pawl_client *c)
+{
+    if (c != NULL) {
+        atomic_store(&c->e->interrupted, true);
+        machine_wake(c->e);
+    }
+}
+
+void pawl_client_resume(struct pawl_client *c)
+{
+    if (c != NULL) {
+        atomic_store(&c->e->interrupted, false);
+    }
 }
 
 int pawl_client_set_servers(struct pawl_client *c, const char *servers)

@@ -3,9 +3,13 @@
 #ifndef PAWL_CLIENT_TAKE_H
 #define PAWL_CLIENT_TAKE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* They may come from an older header: what it did not have is zero. */
+/* Whether its size was set; one that is not there (NULL) is good. For BAD_ARGUMENTS otherwise. */
+bool take_is_good(const void *from);
+
+/* A copy of what is good. It may come from an older header: what that did not have is zero. */
 void take_struct(void *to, size_t to_size, const void *from);
 #define TAKE(local, given) take_struct(&(local), sizeof(local), given)
 

@@ -18,9 +18,10 @@ void waiter_fini(struct waiter *w)
     condition_fini(&w->cond);
 }
 
-static bool waiter_is_late(int64_t deadline_ms)
+static bool waiter_is_over(struct engine *e, struct waiter *w, int64_t deadline_ms)
 {
-    return deadline_ms != 0 && machine_now_ms() >= deadline_ms;
+    w->cancelled = w->cancelled || (!w->deaf && atomic_load(&e->interrupted));
+    return w->done || w->cancelled || (deadline_ms != 0 && machine_now_ms() >= deadline_ms);
 }
 
 /* Without threads of ours: a turn, but one thread at a time, since he who waits in epoll does not
@@ -66,7 +67,10 @@ bool waiter_wait(struct engine *e, struct waiter *w, int64_t deadline_ms)
 
     logging_use(&e->log_target);
     list_push_back(&e->waiters, &w->link);
-    for (bool first = true; !w->done && (first || !waiter_is_late(deadline_ms)); first = false) {
+    if (!w->done && !waiter_is_over(e, w, 0)) { /* once also without any time */
+        waiter_go_on(e, w, deadline_ms);
+    }
+    while (!waiter_is_over(e, w, deadline_ms)) {
         waiter_go_on(e, w, deadline_ms);
     }
     list_remove(&w->link);
@@ -86,6 +90,21 @@ void waiter_finish(struct engine *e, struct waiter *w)
     }
     if (e->settings.mode == PAWL_DISPATCH_EXTERNAL && e->machine.in_turn && e->machine.asleep) {
         machine_wake(e); /* he may be the one who sleeps in it */
+    }
+}
+
+void waiter_cancel_all(struct engine *e)
+{
+    struct list *item;
+
+    list_for_each (item, &e->waiters) {
+        struct waiter *w = container_of(item, struct waiter, link);
+
+        w->cancelled = !w->deaf;
+        condition_signal(&w->cond);
+        if (e->driver == w && w->receiving && w->kickable) {
+            machine_kick(e);
+        }
     }
 }
 

@@ -12,6 +12,8 @@ struct waiter {
     struct list link; /* in engine.waiters */
     struct condition cond;
     bool done;
+    bool cancelled; /* ends without being done: pawl_client_interrupt() */
+    bool deaf;      /* that does not concern it */
     bool receiving; /* in recv() without the lock ... */
     int fd;         /* ... of this */
     bool kickable;  /* somebody else than the driver may end its wait */
@@ -25,6 +27,9 @@ void waiter_fini(struct waiter *w);
  * Lock held. */
 bool waiter_wait(struct engine *e, struct waiter *w, int64_t deadline_ms);
 void waiter_finish(struct engine *e, struct waiter *w);
+
+/* All that listen end, since the handle was interrupted. */
+void waiter_cancel_all(struct engine *e);
 
 /* Somebody else may make the next turn. */
 void waiter_wake_all(struct engine *e);

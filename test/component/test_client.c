@@ -37,14 +37,13 @@ static void a_node_is_created_read_changed_and_deleted(void **state)
     assert_int_equal(r->stat.version, 0);
     pawl_reply_free(r);
     assert_int_equal(
-        pawl_set(c,
-                 PAWL_SET(.path = "/a", .data = text_bytes("two"), .if_version = 1, .version = 0),
+        pawl_set(c, PAWL_SET(.path = "/a", .data = text_bytes("two"), .only_if = pawl_version(0)),
                  &r),
         PAWL_OK);
     assert_int_equal(r->stat.version, 1);
     pawl_reply_free(r);
     assert_int_equal(
-        pawl_set(c, PAWL_SET(.path = "/a", .data = text_bytes("x"), .if_version = 1, .version = 0),
+        pawl_set(c, PAWL_SET(.path = "/a", .data = text_bytes("x"), .only_if = pawl_version(0)),
                  &r),
         PAWL_ERR_BAD_VERSION);
     assert_int_equal(r->outcome, PAWL_OUTCOME_REFUSED);
@@ -194,8 +193,8 @@ static void a_multi_is_all_or_nothing(void **state)
 
     (void)state;
     pawl_multi_create(m, PAWL_CREATE(.path = "/multi", .data = text_bytes("a")));
-    pawl_multi_set(
-        m, PAWL_SET(.path = "/multi", .data = text_bytes("b"), .if_version = 1, .version = 0));
+    pawl_multi_set(m,
+                   PAWL_SET(.path = "/multi", .data = text_bytes("b"), .only_if = pawl_version(0)));
     pawl_multi_check(m, "/multi", 1);
     pawl_multi_create(m, PAWL_CREATE(.path = "/multi/k"));
     pawl_multi_delete(m, PAWL_DELETE(.path = "/multi/k"));

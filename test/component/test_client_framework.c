@@ -83,8 +83,8 @@ static void only_what_does_no_harm_is_repeated(void **state)
     tcp_proxy_swallow_replies(b.proxy, true);
     pawl_set_async(b.c, PAWL_SET(.path = "/repeat", .data = text_bytes("one")), keep, &plain);
     pawl_set_async(b.c,
-                   PAWL_SET(.path = "/repeat", .data = text_bytes("two"), .if_version = 1,
-                            .version = 1, .flags = PAWL_IDEMPOTENT),
+                   PAWL_SET(.path = "/repeat", .data = text_bytes("two"),
+                            .only_if = pawl_version(1), .flags = PAWL_IDEMPOTENT),
                    keep, &idempotent);
     until_data(other, "/repeat", "two");
     tcp_proxy_swallow_replies(b.proxy, false);

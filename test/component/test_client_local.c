@@ -700,8 +700,8 @@ static bool count_up(struct pawl_client *c, int64_t token)
     v.count++;
     v.token = token;
     good = pawl_set(c,
-                    PAWL_SET(.path = "/count", .data = {&v, sizeof(v)}, .if_version = 1,
-                             .version = version, .flags = PAWL_IDEMPOTENT),
+                    PAWL_SET(.path = "/count", .data = {&v, sizeof(v)},
+                             .only_if = pawl_version(version), .flags = PAWL_IDEMPOTENT),
                     NULL) == PAWL_OK;
     return good;
 }

@@ -78,8 +78,8 @@ static void a_refusal_after_an_unknown_attempt_is_unknown(void **state)
     assert_int_equal(pawl_create(b.c, PAWL_CREATE(.path = "/unsure"), NULL), PAWL_OK);
     tcp_proxy_swallow_replies(b.proxy, true);
     pawl_set_async(b.c,
-                   PAWL_SET(.path = "/unsure", .data = text_bytes("ours"), .if_version = 1,
-                            .version = 0, .flags = PAWL_IDEMPOTENT),
+                   PAWL_SET(.path = "/unsure", .data = text_bytes("ours"),
+                            .only_if = pawl_version(0), .flags = PAWL_IDEMPOTENT),
                    keep, &w);
     until_version(other, "/unsure", 1);
     assert_int_equal(
@@ -152,7 +152,7 @@ static void a_guaranteed_delete_keeps_its_conditions(void **state)
     pawl_create(b.c, PAWL_CREATE(.path = "/sure2/other"), NULL);
     lose_link(&b);
     assert_int_equal(pawl_delete(b.c,
-                                 PAWL_DELETE(.path = "/sure2/other", .if_version = 1, .version = 7,
+                                 PAWL_DELETE(.path = "/sure2/other", .only_if = pawl_version(7),
                                              .flags = PAWL_GUARANTEED, .timeout_ms = 50),
                                  NULL),
                      PAWL_ERR_OPERATION_TIMEOUT);

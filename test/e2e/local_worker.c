@@ -208,8 +208,8 @@ static void count_once(struct pawl_client *c, int fence)
     n = read_counter(c, &version) + 1;
     snprintf(digits, sizeof(digits), "%d", n);
     rc = pawl_set(c,
-                  PAWL_SET(.path = counter_path, .data = {digits, strlen(digits)}, .if_version = 1,
-                           .version = version, .flags = PAWL_IDEMPOTENT),
+                  PAWL_SET(.path = counter_path, .data = {digits, strlen(digits)},
+                           .only_if = pawl_version(version), .flags = PAWL_IDEMPOTENT),
                   NULL);
     if (rc != PAWL_OK) {
         give_up("set", rc);

@@ -39,7 +39,8 @@ static void acls_are_set_and_read(void)
     EXPECT_INT(r->stat.aversion, 1);
     EXPECT_STR(r->acls.items[0].scheme, "digest");
     EXPECT(strncmp(r->acls.items[0].id, "alice:", 6) == 0);
-    r = DO(set_acl, c, PAWL_SET_ACL(.path = at("a"), .acls = ACLS(only_us), .if_version = 1));
+    r = DO(set_acl, c,
+           PAWL_SET_ACL(.path = at("a"), .acls = ACLS(only_us), .only_if = pawl_version(0)));
     EXPECT_REFUSED(r, PAWL_ERR_BAD_VERSION);
     pawl_client_close(c);
 }

@@ -61,12 +61,12 @@ static void set_counts_versions(void)
     EXPECT_OK(r);
     EXPECT_INT(r->stat.version, 1);
     EXPECT(r->stat.mzxid > r->stat.czxid);
-    r = DO(set, c, PAWL_SET(.path = at("a"), .data = bytes("2"), .if_version = 1, .version = 1));
+    r = DO(set, c, PAWL_SET(.path = at("a"), .data = bytes("2"), .only_if = pawl_version(1)));
     EXPECT_OK(r);
     EXPECT_INT(r->stat.version, 2);
-    r = DO(set, c, PAWL_SET(.path = at("a"), .data = bytes("x"), .if_version = 1, .version = 1));
+    r = DO(set, c, PAWL_SET(.path = at("a"), .data = bytes("x"), .only_if = pawl_version(1)));
     EXPECT_REFUSED(r, PAWL_ERR_BAD_VERSION);
-    r = DO(set, c, PAWL_SET(.path = at("a"), .data = bytes("x"), .if_version = 1, .version = 0));
+    r = DO(set, c, PAWL_SET(.path = at("a"), .data = bytes("x"), .only_if = pawl_version(0)));
     EXPECT_REFUSED(r, PAWL_ERR_BAD_VERSION);
     EXPECT_DATA(DO(get, c, at("a"), NULL), "2");
     EXPECT_REFUSED(DO(set, c, PAWL_SET(.path = at("b"))), PAWL_ERR_NO_NODE);
@@ -95,9 +95,9 @@ static void delete_obeys_version_and_children(void)
     EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a"))));
     EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a/b"))));
     EXPECT_REFUSED(DO(delete, c, PAWL_DELETE(.path = at("a"))), PAWL_ERR_NOT_EMPTY);
-    EXPECT_REFUSED(DO(delete, c, PAWL_DELETE(.path = at("a/b"), .if_version = 1, .version = 1)),
+    EXPECT_REFUSED(DO(delete, c, PAWL_DELETE(.path = at("a/b"), .only_if = pawl_version(1))),
                    PAWL_ERR_BAD_VERSION);
-    EXPECT_OK(DO(delete, c, PAWL_DELETE(.path = at("a/b"), .if_version = 1, .version = 0)));
+    EXPECT_OK(DO(delete, c, PAWL_DELETE(.path = at("a/b"), .only_if = pawl_version(0))));
     EXPECT_OK(DO(delete, c, PAWL_DELETE(.path = at("a"))));
     EXPECT_REFUSED(DO(delete, c, PAWL_DELETE(.path = at("a"))), PAWL_ERR_NO_NODE);
     pawl_client_close(c);

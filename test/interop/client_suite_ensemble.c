@@ -442,10 +442,9 @@ static void a_member_leaves_and_joins_by_reconfig(void)
     before = DO(config, c, &watch);
     EXPECT_OK(before);
     EXPECT(strstr(before->data.data, "server.1=") != NULL);
-    leave.if_config = 1;
-    leave.config = 0x7777;
+    leave.only_if = pawl_version(0x7777);
     EXPECT_REFUSED(DO(reconfig, c, &leave), PAWL_ERR_BAD_VERSION);
-    leave.if_config = 0;
+    leave.only_if = (struct pawl_condition){0, 0};
     r = DO(reconfig, c, &leave);
     EXPECT_OK(r);
     EXPECT(strstr(r->data.data, "server.1=") == NULL);

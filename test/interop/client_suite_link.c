@@ -447,8 +447,8 @@ static void idempotent_sets_and_deletes_are_repeated(void)
     tcp_proxy_hold_replies(relay, true);
     sent = tcp_proxy_bytes_to_server(relay);
     EXPECT_INT(pawl_set_async(c,
-                              PAWL_SET(.path = at("a"), .data = bytes("x"), .if_version = 1,
-                                       .version = 0, .flags = PAWL_IDEMPOTENT),
+                              PAWL_SET(.path = at("a"), .data = bytes("x"),
+                                       .only_if = pawl_version(0), .flags = PAWL_IDEMPOTENT),
                               answer_done, &set),
                PAWL_OK);
     EXPECT_INT(pawl_delete_async(c, PAWL_DELETE(.path = at("b"), .flags = PAWL_IDEMPOTENT),

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""headers.py ROOT: each public header compiles alone, as C99 and as C++11, without a warning."""
+"""headers.py ROOT: each public header compiles alone, as C99 and as C++11, without a warning;
+and options.cpp as C++11."""
 import pathlib
 import shutil
 import subprocess
@@ -11,6 +12,15 @@ LANGUAGES = (("c", "c99", ("gcc", "clang", "clang-14")),
              ("c++", "c++11", ("g++", "clang++", "clang++-14")))
 # libuv's own header does not compile as strict C99 without it.
 FOR_ADAPTERS = ["-D_POSIX_C_SOURCE=200809L"]
+
+
+def options_compile(compiler, standard, root):
+    """What C has macros for can be written in C++, too."""
+    command = [compiler, "-std=" + standard, "-fsyntax-only", "-I", str(root / "include")]
+    done = subprocess.run(command + WARNINGS + [str(root / "test/tidy/options.cpp")],
+                          capture_output=True, text=True)
+    print(done.stderr, end="")
+    return done.returncode == 0
 
 
 def compiles(compiler, language, standard, root, header):
@@ -35,6 +45,9 @@ def main(root):
         for header in headers:
             tried += 1
             good += compiles(compiler, language, standard, root, header)
+        if language == "c++":
+            tried += 1
+            good += options_compile(compiler, standard, root)
     print("%d headers, %d of %d compilations good" % (len(headers), good, tried))
     return 0 if tried > 0 and good == tried else 1
 

@@ -4,6 +4,7 @@
 #include "client/link.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -103,6 +104,13 @@ void link_forget(struct engine *e)
     e->link.fd = -1; /* closed when it forked: see os/fork_guard.h */
 }
 
+static void link_trouble(struct engine *e, int error)
+{
+    char text[128];
+
+    core_trouble(e->core, strerror_r(error, text, sizeof(text)));
+}
+
 /* ---- making links ---- */
 
 /* The next address of the host, each with its share of the time. */
@@ -118,6 +126,7 @@ void link_next_address(struct engine *e, int64_t now_ms)
             link_adopt_fd(e, fd);
             return;
         }
+        link_trouble(e, errno);
     }
     engine_link_failed(e, now_ms);
 }
@@ -143,6 +152,7 @@ void link_start(struct engine *e, int64_t now_ms)
     if (rc == 0) {
         e->link.lookup = lookup_start(host->name, host->port, link_wake, e);
         if (e->link.lookup == NULL) {
+            link_trouble(e, EAGAIN);
             engine_link_failed(e, now_ms);
         }
         return;
@@ -158,7 +168,7 @@ void link_looked_up(struct engine *e, int64_t now_ms)
             lookup_addresses(e->link.lookup, e->link.addresses, LINK_MAX_ADDRESSES);
         e->link.next_address = 0;
         if (e->link.n_addresses == 0) {
-            log_warn("the name %s has no address", e->core->hosts.items[e->core->host].name);
+            core_trouble(e->core, "the name has no address");
         }
         lookup_free(e->link.lookup);
         e->link.lookup = NULL;
@@ -187,8 +197,11 @@ void link_probe(struct engine *e)
 static void link_dialed(struct engine *e, int64_t now_ms)
 {
     struct timeval slice = {.tv_sec = 1};
+    int error;
 
-    if (dial_result(e->link.fd) != 0) {
+    error = dial_result(e->link.fd);
+    if (error != 0) {
+        link_trouble(e, error);
         link_next_address(e, now_ms);
         return;
     }
@@ -214,6 +227,7 @@ void link_flush(struct engine *e, int64_t now_ms)
         } else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             e->link.write_blocked = true;
         } else {
+            link_trouble(e, errno);
             engine_link_failed(e, now_ms);
         }
     }
@@ -234,6 +248,11 @@ void link_read(struct engine *e, int64_t now_ms)
             return;
         }
         if (n <= 0) {
+            if (n == 0) {
+                core_trouble(e->core, "the server has closed the connection");
+            } else {
+                link_trouble(e, room == 0 ? ENOMEM : errno);
+            }
             engine_link_failed(e, now_ms);
             return;
         }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
@@ -126,6 +127,7 @@ static ssize_t machine_recv(int fd, int kick_fd, int64_t left_ms, uint8_t *data,
 long machine_receive(struct engine *e, struct waiter *w, int64_t left_ms, uint8_t *data, size_t len)
 {
     int kick_fd = w->kickable ? e->machine.kick_fd : -1, error;
+    char text[128];
     ssize_t n;
 
     w->receiving = true;
@@ -139,7 +141,14 @@ long machine_receive(struct engine *e, struct waiter *w, int64_t left_ms, uint8_
     if (n > 0) {
         return (long)n;
     }
-    return n < 0 && (error == EAGAIN || error == EWOULDBLOCK || error == EINTR) ? 0 : -1;
+    if (n < 0 && (error == EAGAIN || error == EWOULDBLOCK || error == EINTR)) {
+        return 0;
+    }
+    if (e->link.fd == w->fd) { /* else it was we who ended it */
+        core_trouble(e->core, n == 0 ? "the server has closed the connection"
+                                     : strerror_r(error, text, sizeof(text)));
+    }
+    return -1;
 }
 
 /* ---- turns ---- */

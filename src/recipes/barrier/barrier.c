@@ -288,6 +288,9 @@ int pawl_barrier_new(struct pawl_client *c, const char *path, struct pawl_barrie
     struct recipe *r;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }

@@ -143,7 +143,7 @@ int stay_mark_ready(struct stay *s, pawl_reply_fn done)
 int stay_delete_ready(struct stay *s, int32_t version, pawl_reply_fn done)
 {
     return pawl_delete_async(s->b->r.client,
-                             PAWL_DELETE(.path = s->b->ready, .if_version = 1, .version = version),
+                             PAWL_DELETE(.path = s->b->ready, .only_if = pawl_version(version)),
                              done, s);
 }
 
@@ -335,6 +335,9 @@ int pawl_double_barrier_new(struct pawl_client *c, const char *path, int members
     struct recipe *r;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (c == NULL || out == NULL || members < 1 || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }

@@ -77,6 +77,9 @@ int pawl_cache_children(const struct pawl_cache *c, const char *path, struct paw
     struct list *item;
     int rc = c == NULL || path == NULL ? PAWL_ERR_BAD_ARGUMENTS : recipe_look(&c->r);
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (rc != 0) {
         return rc;
     }
@@ -105,6 +108,9 @@ int pawl_cache_nodes(const struct pawl_cache *c, struct pawl_nodes **out)
     struct pawl_nodes *nodes;
     int rc = c == NULL ? PAWL_ERR_BAD_ARGUMENTS : recipe_look(&c->r);
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (rc != 0) {
         return rc;
     }
@@ -261,11 +267,16 @@ static bool are_good(const struct pawl_cache_options *options)
 int pawl_cache_new(struct pawl_client *client, const char *path, int depth,
                    const struct pawl_cache_options *options, struct pawl_cache **out)
 {
-    int rc = client == NULL || out == NULL || !prepare_is_good_path(path, false) ||
-                     depth < PAWL_CACHE_TREE || !are_good(options)
-                 ? PAWL_ERR_BAD_ARGUMENTS
-                 : cache_new(client, path, depth, options, out);
+    int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
+    if (client == NULL || out == NULL || !prepare_is_good_path(path, false) ||
+        depth < PAWL_CACHE_TREE || !take_is_good(options) || !are_good(options)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    rc = cache_new(client, path, depth, options, out);
     if (rc == 0) {
         cache_start(*out);
     }

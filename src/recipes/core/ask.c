@@ -192,6 +192,9 @@ static int ask_wait(struct recipe *r, struct ask *a, int timeout_ms)
         } else {
             step_wait(r->e, a->waiter, 0); /* its own timer ends it */
         }
+        if (!a->ended) {
+            ask_give_up(a, PAWL_ERR_CANCELLED); /* the handle was interrupted */
+        }
     }
     ASSERT(rc != 0 || a->ended);
     if (rc == 0 && r->freed && !a->is_change) {

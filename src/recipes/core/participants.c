@@ -246,6 +246,9 @@ int participants_read(struct pawl_client *c, const char *path, int timeout_ms,
 
 int pawl_participants(struct pawl_client *c, const char *path, struct pawl_participants **out)
 {
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }

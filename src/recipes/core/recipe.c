@@ -167,7 +167,10 @@ int recipe_wait(struct recipe *r, struct waiter *w, int64_t timeout_ms)
     if (dispatch_would_deadlock(r->e)) {
         return PAWL_ERR_WOULD_DEADLOCK;
     }
-    return step_wait(r->e, w, deadline) ? 0 : PAWL_ERR_OPERATION_TIMEOUT;
+    if (step_wait(r->e, w, deadline)) {
+        return 0;
+    }
+    return w->cancelled ? PAWL_ERR_CANCELLED : PAWL_ERR_OPERATION_TIMEOUT;
 }
 
 int recipe_left_ms(int64_t deadline_ms)

@@ -2,6 +2,8 @@
 /* atomic_number.c - numbers of 64 or 32 bits, the highest byte first. */
 #include "recipes/counter/atomic.h"
 
+#include "client/take.h"
+
 enum { MARK_BYTES = 16, MOST_BYTES = 8 };
 
 static struct atomic *number_atomic_of(const struct atomic_op *op)
@@ -232,8 +234,15 @@ int pawl_atomic_new(struct pawl_client *c, const char *path,
                     const struct pawl_atomic_options *options, struct pawl_atomic **out)
 {
     struct atomic *a;
-    int rc = out == NULL ? PAWL_ERR_BAD_ARGUMENTS : atomic_new(c, path, options, &a);
+    int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
+    if (out == NULL || !take_is_good(options)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    rc = atomic_new(c, path, options, &a);
     if (rc == 0) {
         *out = container_of(a, struct pawl_atomic, a);
     }

@@ -5,6 +5,8 @@
 
 #include "recipes/counter/atomic.h"
 
+#include "client/take.h"
+
 static struct atomic *value_atomic_of(const struct atomic_op *op)
 {
     return container_of(op->ask.r, struct atomic, r);
@@ -117,6 +119,9 @@ static int atomic_value_run_later(struct pawl_atomic_value *a, struct atomic_op 
 
 int pawl_atomic_value_get(struct pawl_atomic_value *a, struct pawl_atomic_value_result **out)
 {
+    if (out != NULL) {
+        *out = NULL;
+    }
     return atomic_value_run_now(a, new_op(ATOMIC_GET, nothing, nothing), out);
 }
 
@@ -128,6 +133,9 @@ int pawl_atomic_value_get_async(struct pawl_atomic_value *a, pawl_atomic_value_f
 int pawl_atomic_value_try_set(struct pawl_atomic_value *a, struct pawl_bytes value,
                               struct pawl_atomic_value_result **out)
 {
+    if (out != NULL) {
+        *out = NULL;
+    }
     return atomic_value_run_now(a, new_op(ATOMIC_CHANGE, value, nothing), out);
 }
 
@@ -140,6 +148,9 @@ int pawl_atomic_value_try_set_async(struct pawl_atomic_value *a, struct pawl_byt
 int pawl_atomic_value_force_set(struct pawl_atomic_value *a, struct pawl_bytes value,
                                 struct pawl_atomic_value_result **out)
 {
+    if (out != NULL) {
+        *out = NULL;
+    }
     return atomic_value_run_now(a, new_op(ATOMIC_FORCE, value, nothing), out);
 }
 
@@ -153,6 +164,9 @@ int pawl_atomic_value_compare_and_set(struct pawl_atomic_value *a, struct pawl_b
                                       struct pawl_bytes value,
                                       struct pawl_atomic_value_result **out)
 {
+    if (out != NULL) {
+        *out = NULL;
+    }
     return atomic_value_run_now(a, new_op(ATOMIC_COMPARE, value, expected), out);
 }
 
@@ -166,6 +180,9 @@ int pawl_atomic_value_compare_and_set_async(struct pawl_atomic_value *a, struct 
 int pawl_atomic_value_initialize(struct pawl_atomic_value *a, struct pawl_bytes value,
                                  struct pawl_atomic_value_result **out)
 {
+    if (out != NULL) {
+        *out = NULL;
+    }
     return atomic_value_run_now(a, new_op(ATOMIC_INITIALIZE, value, nothing), out);
 }
 
@@ -186,8 +203,15 @@ int pawl_atomic_value_new(struct pawl_client *c, const char *path,
                           const struct pawl_atomic_options *options, struct pawl_atomic_value **out)
 {
     struct atomic *a;
-    int rc = out == NULL ? PAWL_ERR_BAD_ARGUMENTS : atomic_new(c, path, options, &a);
+    int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
+    if (out == NULL || !take_is_good(options)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    rc = atomic_new(c, path, options, &a);
     if (rc == 0) {
         a->o.mark = false;
         *out = container_of(a, struct pawl_atomic_value, a);

@@ -157,6 +157,9 @@ int pawl_cached_atomic_new(struct pawl_atomic *a, int block, struct pawl_cached_
     struct recipe *r;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (a == NULL || block < 1 || out == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }

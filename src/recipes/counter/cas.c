@@ -31,8 +31,8 @@ static int write_node(struct cas *c)
                                  cas_wrote, c);
     }
     return pawl_set_async(c->r->client,
-                          PAWL_SET(.path = c->path, .data = c->data, .if_version = 1,
-                                   .version = c->version,
+                          PAWL_SET(.path = c->path, .data = c->data,
+                                   .only_if = pawl_version(c->version),
                                    .timeout_ms = recipe_left_ms(c->deadline_ms)),
                           cas_wrote, c);
 }

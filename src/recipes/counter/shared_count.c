@@ -172,6 +172,9 @@ int pawl_shared_count_new(struct pawl_client *c, const char *path, int32_t seed,
     struct pawl_shared_count *s;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (out == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }

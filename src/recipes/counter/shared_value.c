@@ -131,6 +131,9 @@ int pawl_shared_value_get(const struct pawl_shared_value *v, struct pawl_version
 {
     int rc = v == NULL || out == NULL ? PAWL_ERR_BAD_ARGUMENTS : recipe_look(&v->r);
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (rc != 0) {
         return rc;
     }
@@ -192,6 +195,9 @@ int pawl_shared_value_new(struct pawl_client *c, const char *path, struct pawl_b
     struct recipe *r;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }

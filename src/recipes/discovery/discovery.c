@@ -260,6 +260,9 @@ int pawl_discovery_new(struct pawl_client *c, const char *base, struct pawl_disc
     struct pawl_discovery *d;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (c == NULL || out == NULL || !prepare_is_good_path(base, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }

@@ -128,6 +128,12 @@ int pawl_instance_to_json(const struct pawl_instance *given, char **out)
     struct strbuf text;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
+    if (!take_is_good(given)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
     if (given == NULL || out == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
@@ -150,7 +156,7 @@ struct pawl_instance instance_taken(const struct pawl_instance *given)
 {
     struct pawl_instance i;
 
-    take_struct(&i, sizeof(i), given);
+    take_struct(&i, sizeof(i), take_is_good(given) ? given : NULL);
     return i;
 }
 
@@ -337,6 +343,9 @@ int pawl_instance_from_json(struct pawl_bytes json, struct pawl_instance **out)
     json_t *object;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (out == NULL || json.data == NULL || json.len == 0) {
         return out == NULL ? PAWL_ERR_BAD_ARGUMENTS : PAWL_ERR_CORRUPT; /* */
     }

@@ -50,6 +50,9 @@ int pawl_discovery_names(struct pawl_discovery *d, struct pawl_reply **out)
     struct pawl_client *view;
     int rc = user_view(d, &view);
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (rc == 0) {
         rc = pawl_children(view, d->base, NULL, out);
         pawl_client_close(view);
@@ -121,6 +124,9 @@ int pawl_discovery_instances(struct pawl_discovery *d, const char *name,
     char *folder = NULL;
     int rc = out == NULL ? PAWL_ERR_BAD_ARGUMENTS : user_view(d, &view);
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     rc = rc != 0 ? rc : service_path(d->base, name, NULL, &folder);
     rc = rc != 0 ? rc : pawl_children(view, folder, NULL, &reply);
     if (rc == 0) {
@@ -141,6 +147,9 @@ int pawl_discovery_instance(struct pawl_discovery *d, const char *name, const ch
     char *path = NULL;
     int rc = out == NULL || id == NULL ? PAWL_ERR_BAD_ARGUMENTS : user_view(d, &view);
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     rc = rc != 0 ? rc : service_path(d->base, name, id, &path);
     rc = rc != 0 ? rc : read_one(view, path, out);
     free(path);

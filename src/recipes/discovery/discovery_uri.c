@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/take.h"
 #include "recipes/discovery/discovery.h"
 
 static struct bytes trimmed(const char *start, size_t len)
@@ -106,7 +107,7 @@ int pawl_instance_uri(const struct pawl_instance *given, const struct pawl_uri_v
     bool variable;
     int rc;
 
-    if (given == NULL || (out == NULL && size > 0)) {
+    if (given == NULL || !take_is_good(given) || (out == NULL && size > 0)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     i = instance_taken(given);

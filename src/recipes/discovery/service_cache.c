@@ -351,6 +351,9 @@ int pawl_service_cache_new(struct pawl_client *c, const char *base, const char *
     struct pawl_service_cache *s;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (c == NULL || base == NULL || out == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
@@ -427,6 +430,9 @@ int pawl_service_cache_instances(struct pawl_service_cache *s, struct pawl_insta
     size_t n = 0;
     int rc = s == NULL || out == NULL ? PAWL_ERR_BAD_ARGUMENTS : recipe_look(&s->r);
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (rc != 0) {
         return rc;
     }

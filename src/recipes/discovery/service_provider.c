@@ -162,6 +162,9 @@ int pawl_provider_get(struct pawl_provider *p, struct pawl_instance **out)
     size_t n = 0;
     int rc = p == NULL || out == NULL ? PAWL_ERR_BAD_ARGUMENTS : recipe_look(&p->s->r);
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (rc != 0) {
         return rc;
     }
@@ -185,6 +188,9 @@ int pawl_provider_all(struct pawl_provider *p, struct pawl_instances **out)
     size_t n = 0;
     int rc = p == NULL || out == NULL ? PAWL_ERR_BAD_ARGUMENTS : recipe_look(&p->s->r);
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (rc != 0) {
         return rc;
     }
@@ -208,6 +214,12 @@ int pawl_provider_new(struct pawl_client *c, const char *base, const char *name,
     struct pawl_provider *p;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
+    if (!take_is_good(options)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
     if (out == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }

@@ -184,6 +184,12 @@ int pawl_latch_new(struct pawl_client *c, const char *path,
     struct recipe *r;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
+    if (!take_is_good(options)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
     if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
@@ -317,6 +323,9 @@ struct pawl_grant *pawl_latch_grant(struct pawl_latch *l)
 
 int pawl_latch_participants(struct pawl_latch *l, struct pawl_participants **out)
 {
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (l == NULL || out == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }

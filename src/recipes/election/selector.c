@@ -248,6 +248,12 @@ int pawl_selector_new(struct pawl_client *c, const char *path,
     struct recipe *r;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
+    if (!take_is_good(options)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
     if (c == NULL || out == NULL || options == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
@@ -441,6 +447,9 @@ struct pawl_grant *pawl_selector_grant(struct pawl_selector *s)
 
 int pawl_selector_participants(struct pawl_selector *s, struct pawl_participants **out)
 {
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (s == NULL || out == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }

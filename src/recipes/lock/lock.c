@@ -222,6 +222,12 @@ void lock_set_rule(struct pawl_lock *l, const char *also, const struct contender
 int pawl_lock_new(struct pawl_client *c, const char *path, const struct pawl_lock_options *options,
                   struct pawl_lock **out)
 {
+    if (out != NULL) {
+        *out = NULL;
+    }
+    if (!take_is_good(options)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
     if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }

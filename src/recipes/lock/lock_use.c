@@ -225,6 +225,9 @@ int pawl_lock_acquire(struct pawl_lock *l, int timeout_ms)
     rc = lock_start(l, recipe_thread(), &a, timeout_ms);
     if (rc == 0) {
         recipe_wait(&l->r, &w, -1); /* its own timer ends it */
+        if (!w.done) {
+            lock_stop(&a, PAWL_ERR_CANCELLED); /* the handle was interrupted */
+        }
         rc = a.err == 0 && l->r.freed ? PAWL_ERR_CANCELLED : a.err;
     }
     waiter_fini(&w);

@@ -325,6 +325,9 @@ int pawl_multilock_new(struct pawl_lock *const *locks, size_t n, struct pawl_mul
 {
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (locks == NULL || out == NULL || !are_of_one_client(locks, n)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }

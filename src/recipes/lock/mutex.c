@@ -143,6 +143,12 @@ int pawl_mutex_new(struct pawl_client *c, const char *path,
     struct pawl_semaphore *s;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
+    if (!take_is_good(options)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
     if (out == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }

@@ -159,6 +159,12 @@ int pawl_rwlock_new(struct pawl_client *c, const char *path,
     struct pawl_rwlock *rw;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
+    if (!take_is_good(options)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
     if (options != NULL) {
         take_struct(&o, sizeof(o), options);
     }

@@ -322,6 +322,9 @@ int pawl_semaphore_acquire_n(struct pawl_semaphore *s, size_t n, int timeout_ms,
 
 int pawl_semaphore_acquire(struct pawl_semaphore *s, int timeout_ms, struct pawl_lease **out)
 {
+    if (out != NULL) {
+        *out = NULL;
+    }
     return pawl_semaphore_acquire_n(s, 1, timeout_ms, out);
 }
 
@@ -564,6 +567,12 @@ int pawl_semaphore_new(struct pawl_client *c, const char *path,
 {
     struct pawl_semaphore_options o;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
+    if (!take_is_good(options)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
     take_struct(&o, sizeof(o), options);
     return out == NULL ? PAWL_ERR_BAD_ARGUMENTS
                        : semaphore_make(sizeof(struct pawl_semaphore), c, path, &o, out);
@@ -588,6 +597,9 @@ void pawl_semaphore_free(struct pawl_semaphore *s)
 
 int pawl_semaphore_participants(struct pawl_semaphore *s, struct pawl_participants **out)
 {
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (s == NULL || out == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }

@@ -85,6 +85,12 @@ int pawl_group_join(struct pawl_client *c, const char *path, const char *id,
     struct pawl_group *g;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
+    if (!take_is_good(options)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
     if (c == NULL || out == NULL || !prepare_is_good_path(path, false) ||
         (id != NULL && (*id == '\0' || strchr(id, '/') != NULL))) {
         return PAWL_ERR_BAD_ARGUMENTS;
@@ -163,6 +169,9 @@ int pawl_group_members(const struct pawl_group *g, struct pawl_nodes **out)
     int rc = g == NULL ? PAWL_ERR_BAD_ARGUMENTS : pawl_cache_children(g->cache, g->base, &nodes);
     bool found = false;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (rc != 0) {
         return rc;
     }

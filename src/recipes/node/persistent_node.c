@@ -117,6 +117,12 @@ int pawl_persistent_node_new(struct pawl_client *c, const char *path,
     struct pawl_persistent_node *n = NULL;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
+    if (!take_is_good(options)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
     TAKE(o, options);
     rc = c == NULL || out == NULL || path == NULL || !are_good(path, &o)
              ? PAWL_ERR_BAD_ARGUMENTS

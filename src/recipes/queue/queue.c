@@ -405,6 +405,12 @@ int pawl_queue_new(struct pawl_client *c, const char *path,
     struct pawl_queue *q;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
+    if (!take_is_good(options)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
     if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }

@@ -417,8 +417,7 @@ static void taken(const struct pawl_reply *reply, void *queue)
 static void take(struct pawl_queue *q, int32_t version)
 {
     int rc = pawl_delete_async(
-        q->r.client, PAWL_DELETE(.path = q->job.path, .if_version = 1, .version = version), taken,
-        q);
+        q->r.client, PAWL_DELETE(.path = q->job.path, .only_if = pawl_version(version)), taken, q);
 
     if (rc == 0) {
         job_move(q, JOB_TAKING);

@@ -218,6 +218,9 @@ static int fill_put(struct put *p, const struct pawl_put *given)
     struct strbuf name;
     int rc;
 
+    if (!take_is_good(given)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
     take_struct(&put, sizeof(put), given);
     if (put.due_ms == 0) {
         put.due_ms = machine_wall_ms();

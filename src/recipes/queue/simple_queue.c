@@ -381,6 +381,9 @@ int pawl_simple_queue_new(struct pawl_client *c, const char *path, struct pawl_s
     struct pawl_simple_queue *q;
     int rc;
 
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
