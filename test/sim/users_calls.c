@@ -229,8 +229,8 @@ static int call_send(struct user *u, enum what what, struct pawl_bytes data, str
                               call_ended, asked);
     case SET_VERSION:
         return pawl_set_async(c,
-                              PAWL_SET(.path = value, .data = data, .if_version = 1,
-                                       .version = stat.version,
+                              PAWL_SET(.path = value, .data = data,
+                                       .only_if = pawl_version(stat.version),
                                        .flags = sim_chance(u->sim, 2) ? PAWL_IDEMPOTENT : 0),
                               call_ended, asked);
     case CREATE:
