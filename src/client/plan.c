@@ -354,6 +354,11 @@ int64_t plan_next_ms(const struct engine *e)
     return t;
 }
 
+void plan_is_last_attempt(struct plan *p)
+{
+    p->retry.kind = PAWL_RETRY_NONE;
+}
+
 static void end_paused(struct engine *e, struct plan *p, int err)
 {
     struct call *call = p->call;
@@ -364,7 +369,7 @@ static void end_paused(struct engine *e, struct plan *p, int err)
     call->outcome = plan_failed_unsent(p);
     call->plan->flags = 0; /* all has been done that it asks for at its end */
     call->plan->kind = PLAN_SIMPLE;
-    call->plan->retry.kind = PAWL_RETRY_NONE;
+    plan_is_last_attempt(p);
     list_push_back(&e->core->items, &call->item.link);
 }
 
@@ -383,6 +388,20 @@ void plan_run_due(struct engine *e, int64_t now_ms)
             if (!plan_go(e, p, stage_after_pause(p))) {
                 list_push_back(&e->core->items, &p->call->item.link);
             }
+        }
+    }
+}
+
+void plan_withdraw_paused(struct engine *e, pawl_reply_fn done, const void *arg)
+{
+    struct list *item;
+
+    list_for_each (item, &e->delayed) {
+        struct plan *p = container_of(item, struct plan, link);
+
+        if (p->call->done == done && p->call->arg == arg) {
+            end_paused(e, p, PAWL_ERR_OPERATION_TIMEOUT);
+            return;
         }
     }
 }

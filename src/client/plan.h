@@ -66,7 +66,14 @@ bool plan_step(struct engine *e, struct call *call, int64_t now_ms);
  * may have changed something. */
 bool plan_abandon(struct engine *e, struct call *call, bool *touched);
 
+/* Should the attempt that is underway fail, or have failed just now, there is no other. */
+void plan_is_last_attempt(struct plan *p);
+
 /* ---- all that pause ---- */
+
+/* The one whose call is to be answered to `done` with `arg`, if it pauses, makes no other attempt:
+ * OPERATION_TIMEOUT. */
+void plan_withdraw_paused(struct engine *e, pawl_reply_fn done, const void *arg);
 
 void plan_run_due(struct engine *e, int64_t now_ms);
 int64_t plan_next_ms(const struct engine *e);

@@ -110,19 +110,21 @@ static struct auth_entry *nth_auth(struct core *c, size_t n)
 
 typedef bool (*call_is_fn)(const struct call *call, const void *arg);
 
-static bool any_call(const struct core *c, call_is_fn is, const void *arg)
+static struct call *find_call(const struct list *items, call_is_fn is, const void *arg)
 {
-    const struct list *const lists[] = {&c->queued, &c->sent};
-    const struct list *item;
+    for (struct list *link = items->next; link != items; link = link->next) {
+        struct item *item = container_of(link, struct item, link);
 
-    for (int i = 0; i < 2; i++) {
-        for (item = lists[i]->next; item != lists[i]; item = item->next) {
-            if (is(container_of(item, struct call, item.link), arg)) {
-                return true;
-            }
+        if (item->kind == ITEM_CALL && is((struct call *)item, arg)) {
+            return (struct call *)item;
         }
     }
-    return false;
+    return NULL;
+}
+
+static bool any_call(const struct core *c, call_is_fn is, const void *arg)
+{
+    return find_call(&c->queued, is, arg) != NULL || find_call(&c->sent, is, arg) != NULL;
 }
 
 /* A watcher at a path, or one to be; and from where in the stream on it is. */
@@ -482,18 +484,28 @@ enum pawl_outcome requests_abandon(struct core *c, struct call *call)
     return PAWL_OUTCOME_NOT_SENT;
 }
 
-struct call *requests_find_unsent(const struct core *c, pawl_reply_fn done, const void *arg)
+struct answerer {
+    pawl_reply_fn done;
+    const void *arg;
+};
+
+static bool is_answered_to(const struct call *call, const void *answerer)
 {
-    struct list *item;
+    const struct answerer *a = answerer;
 
-    list_for_each (item, &c->queued) {
-        struct call *call = container_of(item, struct call, item.link);
+    return call->done == a->done && call->arg == a->arg;
+}
 
-        if (call->done == done && call->arg == arg && !is_half_written(c, call)) {
-            return call;
-        }
+struct call *requests_find(const struct core *c, pawl_reply_fn done, const void *arg)
+{
+    const struct list *const places[] = {&c->queued, &c->sent, &c->items};
+    struct answerer a = {done, arg};
+    struct call *call = NULL;
+
+    for (int i = 0; i < 3 && call == NULL; i++) {
+        call = find_call(places[i], is_answered_to, &a);
     }
-    return NULL;
+    return call;
 }
 
 void requests_withdraw(struct core *c, struct call *call)

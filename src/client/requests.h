@@ -20,9 +20,10 @@ enum pawl_outcome requests_abandon(struct core *c, struct call *call);
 /* Watches that the server still has although nobody needs them go. */
 void requests_sweep(struct core *c);
 
-/* Of those of which no byte has been sent, one that is to be answered to `done` with `arg`, or
- * NULL; and it never will be sent: OPERATION_TIMEOUT, NOT_SENT. */
-struct call *requests_find_unsent(const struct core *c, pawl_reply_fn done, const void *arg);
+/* The one, queued, sent or ended, that is to be answered to `done` with `arg`, or NULL. */
+struct call *requests_find(const struct core *c, pawl_reply_fn done, const void *arg);
+
+/* One that is queued, and not underway: it never will be sent. OPERATION_TIMEOUT, NOT_SENT. */
 void requests_withdraw(struct core *c, struct call *call);
 
 /* Some of its bytes have left: the server may get the rest, or has it. */

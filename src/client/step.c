@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "client/driver.h"
 #include "client/handle.h"
+#include "client/plan.h"
 #include "client/requests.h"
 
 int step_begin(struct pawl_client *c)
@@ -30,10 +31,14 @@ void step_end(struct engine *e)
 
 void step_withdraw(struct engine *e, pawl_reply_fn done, void *arg)
 {
-    struct call *call = requests_find_unsent(e->core, done, arg);
+    struct call *call = requests_find(e->core, done, arg);
 
-    if (call != NULL) {
+    if (call == NULL) {
+        plan_withdraw_paused(e, done, arg);
+    } else if (call->place == CALL_QUEUED && !requests_is_underway(e->core, call)) {
         requests_withdraw(e->core, call);
+    } else if (call->plan != NULL) {
+        plan_is_last_attempt(call->plan);
     }
 }
 

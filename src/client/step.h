@@ -34,8 +34,10 @@ int step_begin(struct pawl_client *c);
 /* Sends what the step asked for and gives the lock back. */
 void step_end(struct engine *e);
 
-/* A request that is to be answered to `done` with `arg`: if no byte of it has been sent it never
- * will be, and ends with OPERATION_TIMEOUT, NOT_SENT; otherwise nothing happens. */
+/* Nothing more is sent for the call that is to be answered to `done` with `arg`. If it waits, in
+ * the queue or in a pause between two attempts, it ends with OPERATION_TIMEOUT (NOT_SENT, unless an
+ * earlier attempt may have been executed); if it is underway its answer ends it, whatever that is.
+ */
 void step_withdraw(struct engine *e, pawl_reply_fn done, void *arg);
 
 /* The user waits, within a step that he began, for somebody to call waiter_finish(). False: the

@@ -1080,6 +1080,33 @@ static void who_waits_gets_what_comes_also_after_the_container_went(void **state
     pawl_client_close(d);
 }
 
+/* Its time is up long before the link counts as dead. */
+static void a_take_from_a_silent_server_ends_when_its_time_is_up(void **state)
+{
+    struct pawl_client_options co = client_fixture_options();
+    struct pawl_simple_queue *q;
+    struct behind_proxy p;
+    struct took t = {.err = 1};
+    int64_t began_ms;
+
+    (void)state;
+    sem_init(&t.some, 0, 0);
+    co.session_timeout_ms = 600000;
+    behind_proxy_open(&p, &co);
+    q = new_simple(p.c, "/q/silent");
+    assert_int_equal(pawl_simple_queue_offer(q, text_bytes("x")), 0);
+    tcp_proxy_freeze(p.proxy, true);
+    began_ms = clock_ms(CLOCK_MONOTONIC);
+    assert_int_equal(pawl_simple_queue_take_async(q, 1500, log_take, &t), 0);
+    wait_semaphore(&t.some);
+    assert_int_equal(t.err, PAWL_ERR_OPERATION_TIMEOUT);
+    assert_true(clock_ms(CLOCK_MONOTONIC) - began_ms >= 1500);
+    tcp_proxy_freeze(p.proxy, false);
+    assert_takes(q, "x");
+    pawl_simple_queue_free(q);
+    behind_proxy_close(&p);
+}
+
 enum { TAKERS = 3, EACH = 20 };
 
 static void *take_many(void *arg)
@@ -1214,6 +1241,7 @@ int main(void)
         cmocka_unit_test(no_watch_is_left_behind),
         cmocka_unit_test(the_simple_queue_gives_what_was_offered_in_order),
         cmocka_unit_test(who_waits_gets_what_comes_also_after_the_container_went),
+        cmocka_unit_test(a_take_from_a_silent_server_ends_when_its_time_is_up),
         cmocka_unit_test(takers_share_and_nothing_is_taken_twice),
     };
 

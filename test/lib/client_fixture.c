@@ -17,7 +17,7 @@ static int port;
 int client_fixture_start(void **state)
 {
     const char *properties[] = {
-        "tickTime=200",         "minSessionTimeout=400",     "maxSessionTimeout=60000",
+        "tickTime=200",         "minSessionTimeout=400",     "maxSessionTimeout=600000",
         "maxClientCnxns=0",     "extendedTypesEnabled=true", "4lw.commands.whitelist=*",
         client_fixture_property};
     const char *given = getenv("PAWL_TEST_SERVER");

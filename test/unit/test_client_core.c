@@ -742,26 +742,34 @@ static void ignore_reply(const struct pawl_reply *reply, void *arg)
     (void)arg;
 }
 
-/* What was not sent never will be; what was is found no more. */
+static struct call *submit_marked(struct core *c, void *mark)
+{
+    struct call *call = submit(c, OP_DELETE, 0);
+
+    call->done = ignore_reply;
+    call->arg = mark;
+    return call;
+}
+
+/* What was not sent never will be. */
 static void what_was_not_sent_can_be_withdrawn(void **state)
 {
     struct core *c = new_core("a", (struct core_options){0});
     struct call *first, *second;
-    int mark;
+    int marks[3];
 
     (void)state;
     connect(c, 0);
     expect_state(c, PAWL_STATE_CONNECTED);
-    first = submit(c, OP_DELETE, 0);
-    first->done = ignore_reply;
-    first->arg = &mark;
-    assert_ptr_equal(requests_find_unsent(c, ignore_reply, &mark), first);
+    first = submit_marked(c, &marks[0]);
+    assert_false(requests_is_underway(c, first));
     sent(c, 1);
-    assert_null(requests_find_unsent(c, ignore_reply, &mark));
-    second = submit(c, OP_DELETE, 0);
-    second->done = ignore_reply;
-    second->arg = &mark;
-    assert_ptr_equal(requests_find_unsent(c, ignore_reply, &mark), second);
+    assert_true(requests_is_underway(c, first));
+    second = submit_marked(c, &marks[1]);
+    assert_false(requests_is_underway(c, second));
+    assert_ptr_equal(requests_find(c, ignore_reply, &marks[0]), first);
+    assert_ptr_equal(requests_find(c, ignore_reply, &marks[1]), second);
+    assert_null(requests_find(c, ignore_reply, &marks[2]));
     requests_withdraw(c, second);
     expect_call(c, second, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
     assert_int_equal(requests_output(c).len, 0);

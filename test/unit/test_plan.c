@@ -5,6 +5,7 @@
 
 #include "client/engine.h"
 #include "client/requests.h"
+#include "client/step.h"
 #include "lib/test.h"
 #include "wire/ops.h"
 
@@ -80,11 +81,149 @@ static void a_protected_create_that_was_not_sent_needs_no_undoing(void **state)
     drop_engine(e);
 }
 
+/* ---- what a recipe withdraws ---- */
+
+static void nobody_is_told(const struct pawl_reply *reply, void *arg)
+{
+    (void)reply;
+    (void)arg;
+}
+
+/* A delete that is tried again for ever, with pauses that nobody lives to see the end of. */
+static struct call *submit_delete(struct engine *e, void *arg)
+{
+    struct request q = {.path = bytes_str("/q/n"), .version = -1};
+    struct call *call = call_new(OP_DELETE);
+    struct plan *p = plan_new(call, PLAN_DELETE, &q);
+
+    p->retry = (struct pawl_retry){.kind = PAWL_RETRY_FOREVER, .pause_ms = 1000000};
+    call->done = nobody_is_told;
+    call->arg = arg;
+    assert_int_equal(engine_submit(e, call, &q), 0);
+    return call;
+}
+
+static void send_all(struct engine *e)
+{
+    requests_wrote(e->core, 1, requests_output(e->core).len);
+    assert_true(list_empty(&e->core->queued));
+}
+
+/* The server refuses the first of those that were sent, for now. */
+static struct call *throttle_first(struct engine *e)
+{
+    struct call *call = container_of(e->core->sent.next, struct call, item.link);
+    struct reply_header h = {.xid = call->xid, .err = PAWL_ERR_THROTTLED_OP};
+
+    assert_int_equal(requests_answer(e->core, &h, BYTES_NULL), 0);
+    return call;
+}
+
+static struct call *next_call(struct engine *e)
+{
+    struct item *item = core_next_item(e->core);
+
+    assert_non_null(item);
+    assert_int_equal(item->kind, ITEM_CALL);
+    return (struct call *)item;
+}
+
+/* It has ended, and does not begin again. */
+static void assert_ended(struct engine *e, struct call *call, int err, enum pawl_outcome outcome)
+{
+    assert_ptr_equal(next_call(e), call);
+    assert_false(plan_step(e, call, 1));
+    assert_int_equal(call->err, err);
+    assert_int_equal(call->outcome, outcome);
+    assert_true(list_empty(&e->delayed));
+    assert_true(list_empty(&e->core->queued));
+    call_free(call);
+}
+
+static void what_is_withdrawn_in_a_pause_makes_no_other_attempt(void **state)
+{
+    struct engine *e = engine_with_link();
+    struct call *one = submit_delete(e, "one"), *other = submit_delete(e, "other");
+
+    (void)state;
+    send_all(e);
+    for (int i = 0; i < 2; i++) {
+        throttle_first(e);
+        assert_true(plan_step(e, next_call(e), 1)); /* it pauses */
+    }
+    step_withdraw(e, nobody_is_told, other->arg);
+    assert_ptr_equal(e->delayed.next, &one->plan->link);
+    list_remove(&one->plan->link);
+    assert_ended(e, other, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
+    call_free(one);
+    drop_engine(e);
+}
+
+static void what_is_withdrawn_after_an_attempt_in_doubt_says_so(void **state)
+{
+    struct engine *e = engine_with_link();
+    struct call *call = submit_delete(e, NULL);
+
+    (void)state;
+    call->plan->flags = PAWL_IDEMPOTENT;
+    send_all(e);
+    requests_link_down(e->core);
+    assert_true(plan_step(e, next_call(e), 1));
+    step_withdraw(e, nobody_is_told, NULL);
+    assert_ended(e, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_UNKNOWN);
+    drop_engine(e);
+}
+
+static void what_is_withdrawn_underway_does_not_pause_later(void **state)
+{
+    struct engine *e = engine_with_link();
+    struct call *call = submit_delete(e, NULL);
+
+    (void)state;
+    send_all(e);
+    step_withdraw(e, nobody_is_told, NULL);
+    throttle_first(e);
+    assert_ended(e, call, PAWL_ERR_THROTTLED_OP, PAWL_OUTCOME_REFUSED);
+    drop_engine(e);
+}
+
+/* Its answer has come, and has not been looked at: a timer of the same tick. */
+static void what_is_withdrawn_with_its_answer_does_not_pause_later(void **state)
+{
+    struct engine *e = engine_with_link();
+    struct call *call = submit_delete(e, NULL);
+
+    (void)state;
+    send_all(e);
+    throttle_first(e);
+    step_withdraw(e, nobody_is_told, NULL);
+    assert_ended(e, call, PAWL_ERR_THROTTLED_OP, PAWL_OUTCOME_REFUSED);
+    drop_engine(e);
+}
+
+static void what_is_withdrawn_in_the_queue_is_not_sent(void **state)
+{
+    struct engine *e = engine_with_link();
+    struct call *call = submit_delete(e, NULL);
+
+    (void)state;
+    step_withdraw(e, nobody_is_told, NULL);
+    assert_int_equal(requests_output(e->core).len, 0);
+    assert_ended(e, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
+    step_withdraw(e, nobody_is_told, NULL); /* nothing to withdraw */
+    drop_engine(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_protected_create_half_written_is_undone),
         cmocka_unit_test(a_protected_create_that_was_not_sent_needs_no_undoing),
+        cmocka_unit_test(what_is_withdrawn_in_a_pause_makes_no_other_attempt),
+        cmocka_unit_test(what_is_withdrawn_after_an_attempt_in_doubt_says_so),
+        cmocka_unit_test(what_is_withdrawn_underway_does_not_pause_later),
+        cmocka_unit_test(what_is_withdrawn_with_its_answer_does_not_pause_later),
+        cmocka_unit_test(what_is_withdrawn_in_the_queue_is_not_sent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
