@@ -174,7 +174,7 @@ static void write_address(struct pawl_server *s)
 
 /* Closes the host here, so that after a failure clients are not left with a server that keeps
  * their connections and says nothing. */
-static void *run(void *arg)
+static void *embed_run(void *arg)
 {
     struct pawl_server *s = arg;
     struct host_error error = {0};
@@ -207,7 +207,7 @@ static int open_and_run(struct pawl_server *s, struct host_error *error)
     rc = host_open(&s->config, s->options.in_memory, &s->host, error);
     if (rc == PAWL_OK) {
         write_address(s);
-        if (pthread_create(&s->thread, NULL, run, s) != 0) {
+        if (pthread_create(&s->thread, NULL, embed_run, s) != 0) {
             host_close(s->host);
             snprintf(error->text, sizeof(error->text), "no thread can be started");
             rc = PAWL_ERR_SYSTEM;

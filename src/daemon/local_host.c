@@ -47,7 +47,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `hosts` and w
 static struct list hosts = {&hosts, &hosts};
 static pthread_cond_t host_gone = PTHREAD_COND_INITIALIZER;
 
-static int code_of(int error)
+static int local_host_code(int error)
 {
     switch (error) {
     case EACCES:
@@ -86,7 +86,7 @@ static int write_version(int fd)
     ssize_t n = write(fd, version_line, strlen(version_line));
 
     if (n != (ssize_t)strlen(version_line)) {
-        return n < 0 ? code_of(errno) : PAWL_ERR_DISK_FULL;
+        return n < 0 ? local_host_code(errno) : PAWL_ERR_DISK_FULL;
     }
     return 0;
 }
@@ -102,17 +102,17 @@ static int make_version(const char *path)
     }
     fd = mkostemp(fresh, O_CLOEXEC);
     if (fd < 0) {
-        return code_of(errno);
+        return local_host_code(errno);
     }
     rc = write_version(fd);
     if (rc == 0 && fchmod(fd, 0644) != 0) {
-        rc = code_of(errno);
+        rc = local_host_code(errno);
     }
     if (close(fd) != 0 && rc == 0) {
-        rc = code_of(errno);
+        rc = local_host_code(errno);
     }
     if (rc == 0 && link(fresh, path) != 0 && errno != EEXIST) {
-        rc = code_of(errno);
+        rc = local_host_code(errno);
     }
     unlink(fresh);
     return rc;
@@ -133,11 +133,11 @@ static int check_version(const char *dir)
         fd = rc == 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
     }
     if (fd < 0) {
-        rc = rc != 0 ? rc : code_of(errno);
+        rc = rc != 0 ? rc : local_host_code(errno);
     } else {
         ssize_t n = read(fd, line, sizeof(line) - 1);
 
-        rc = n < 0 ? code_of(errno) : strcmp(line, version_line) != 0 ? PAWL_ERR_CONFIG : 0;
+        rc = n < 0 ? local_host_code(errno) : strcmp(line, version_line) != 0 ? PAWL_ERR_CONFIG : 0;
         close(fd);
     }
     free(path);
@@ -148,16 +148,16 @@ static int check_version(const char *dir)
 static int check_folder(const char *dir, struct stat *st)
 {
     if (mkdir(dir, 0777) != 0 && errno != EEXIST) {
-        return code_of(errno);
+        return local_host_code(errno);
     }
     if (stat(dir, st) != 0) {
-        return code_of(errno);
+        return local_host_code(errno);
     }
     if (!S_ISDIR(st->st_mode)) {
         return PAWL_ERR_EXISTS;
     }
     if (access(dir, R_OK | W_OK | X_OK) != 0) {
-        return code_of(errno);
+        return local_host_code(errno);
     }
     return check_version(dir);
 }
@@ -171,7 +171,7 @@ static int open_lock(const char *dir, int *fd)
     }
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     free(path);
-    return *fd < 0 ? code_of(errno) : 0;
+    return *fd < 0 ? local_host_code(errno) : 0;
 }
 
 /* A lock of the process, not of the descriptor: a forked child does not keep it alive. */
@@ -254,7 +254,7 @@ static int try_to_host(struct local_host *h)
     int rc;
 
     if (!take_lock(h->lock_fd)) {
-        return errno == EAGAIN || errno == EACCES ? 0 : code_of(errno);
+        return errno == EAGAIN || errno == EACCES ? 0 : local_host_code(errno);
     }
     rc = lock_is_in_place(h) ? start_server(h) : PAWL_ERR_BUSY;
     if (rc != 0) {
@@ -327,7 +327,7 @@ static void *watch(void *arg)
 
 /* ---- handles ---- */
 
-static struct local_host *find(const struct stat *st)
+static struct local_host *local_host_find(const struct stat *st)
 {
     struct list *item;
 
@@ -405,7 +405,7 @@ static int local_host_open(const char *dir, void **out)
     rc = check_folder(dir, &st);
     if (rc == 0) {
         /* One that is just stopping still has the lock, which is the process's. */
-        while ((h = find(&st)) != NULL && h->stop) {
+        while ((h = local_host_find(&st)) != NULL && h->stop) {
             pthread_cond_wait(&host_gone, &lock);
         }
         if (h != NULL) {

@@ -345,7 +345,7 @@ static void block_signals(void)
     signal(SIGXFSZ, SIG_IGN); /* a file over `ulimit -f` is an error of write(), and is told */
 }
 
-static int fail(const struct host_error *error)
+static int main_fail(const struct host_error *error)
 {
     log_error("%s", error->text);
     if (error->exit_code == EXIT_DATA_FOLDER) {
@@ -412,7 +412,7 @@ static int serve(struct config *config, const struct arguments *arguments)
     }
     rc = serve_until_stopped(&control, &error);
     end_signals(&control, signals);
-    return rc == PAWL_OK ? 0 : fail(&error);
+    return rc == PAWL_OK ? 0 : main_fail(&error);
 }
 
 int main(int argc, char **argv)

@@ -92,7 +92,7 @@ static void unref(struct lookup *l)
     }
 }
 
-static size_t resolve(const char *name, int port, struct address *out)
+static size_t dial_resolve(const char *name, int port, struct address *out)
 {
     struct addrinfo hints = {
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
@@ -150,11 +150,11 @@ static bool ask_isro(const struct address *a, int timeout_ms)
     return strcmp(answer, "rw") == 0;
 }
 
-static void *run(void *arg)
+static void *lookup_run(void *arg)
 {
     struct lookup *l = arg;
     struct address *found = calloc(MAX_ADDRESSES, sizeof(*found));
-    size_t n = found == NULL ? 0 : resolve(l->name, l->port, found);
+    size_t n = found == NULL ? 0 : dial_resolve(l->name, l->port, found);
     bool writes = false;
 
     for (size_t i = 0; l->probe && i < n && !writes; i++) {
@@ -176,8 +176,8 @@ static void *run(void *arg)
     return NULL;
 }
 
-static struct lookup *start(const char *name, int port, int probe_ms, void (*done)(void *arg),
-                            void *arg)
+static struct lookup *lookup_begin(const char *name, int port, int probe_ms,
+                                   void (*done)(void *arg), void *arg)
 {
     struct lookup *l = calloc(1, sizeof(*l) + strlen(name) + 1);
     pthread_attr_t attr;
@@ -198,7 +198,7 @@ static struct lookup *start(const char *name, int port, int probe_ms, void (*don
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, LOOKUP_STACK);
-    rc = pthread_create(&thread, &attr, run, l);
+    rc = pthread_create(&thread, &attr, lookup_run, l);
     pthread_attr_destroy(&attr);
     if (rc != 0) {
         pthread_mutex_destroy(&l->lock);
@@ -210,13 +210,13 @@ static struct lookup *start(const char *name, int port, int probe_ms, void (*don
 
 struct lookup *lookup_start(const char *name, int port, void (*done)(void *arg), void *arg)
 {
-    return start(name, port, 0, done, arg);
+    return lookup_begin(name, port, 0, done, arg);
 }
 
 struct lookup *lookup_start_probe(const char *name, int port, int timeout_ms,
                                   void (*done)(void *arg), void *arg)
 {
-    return start(name, port, timeout_ms, done, arg);
+    return lookup_begin(name, port, timeout_ms, done, arg);
 }
 
 bool lookup_is_done(struct lookup *l)

@@ -39,7 +39,7 @@ enum { SENTENCE_BYTES = 1024 };
 
 static _Thread_local char the_sentence[SENTENCE_BYTES];
 
-static int code_of(int system_error)
+static int disk_code_of(int system_error)
 {
     switch (system_error) {
     case ENOENT:
@@ -69,7 +69,7 @@ static int code_of(int system_error)
 }
 
 /* Writes "cannot <what is tried>: <call>: <the system's reason>" and returns the code. */
-static int fail(const char *call, const char *format, ...)
+static int disk_fail(const char *call, const char *format, ...)
 {
     int system_error = errno;
     char what[SENTENCE_BYTES / 2];
@@ -80,7 +80,7 @@ static int fail(const char *call, const char *format, ...)
     va_end(args);
     snprintf(the_sentence, sizeof(the_sentence), "cannot %s: %s: %s", what, call,
              strerror(system_error));
-    return code_of(system_error);
+    return disk_code_of(system_error);
 }
 
 static struct posix_disk *disk_of(struct disk *d)
@@ -138,7 +138,7 @@ static int posix_open(struct disk *base, const char *name, enum disk_mode mode,
     int fd = openat(d->folder_fd, name, open_flags(mode), 0644);
 
     if (fd < 0) {
-        return fail("open", "%s %s/%s", verbs[mode], d->path, name);
+        return disk_fail("open", "%s %s/%s", verbs[mode], d->path, name);
     }
     fork_guard_begin();
     fork_guard_add(fd);
@@ -171,8 +171,8 @@ static int posix_read(struct disk_file *base, uint64_t offset, void *data, size_
             continue;
         }
         if (n < 0) {
-            return fail("pread", "read %s at offset %llu", f->name,
-                        (unsigned long long)(offset + done));
+            return disk_fail("pread", "read %s at offset %llu", f->name,
+                             (unsigned long long)(offset + done));
         }
         if (n == 0) {
             break;
@@ -195,8 +195,8 @@ static int posix_write(struct disk_file *base, uint64_t offset, const void *data
             continue;
         }
         if (n < 0) {
-            return fail("pwrite", "write %zu bytes at offset %llu of %s", len - done,
-                        (unsigned long long)(offset + done), f->name);
+            return disk_fail("pwrite", "write %zu bytes at offset %llu of %s", len - done,
+                             (unsigned long long)(offset + done), f->name);
         }
         done += (size_t)n;
     }
@@ -209,7 +209,7 @@ static int posix_size(struct disk_file *base, uint64_t *out)
     struct stat st;
 
     if (fstat(f->fd, &st) != 0) {
-        return fail("fstat", "find the size of %s", f->name);
+        return disk_fail("fstat", "find the size of %s", f->name);
     }
     *out = (uint64_t)st.st_size;
     return 0;
@@ -236,8 +236,8 @@ static int posix_truncate(struct disk_file *base, uint64_t size)
 
     while (ftruncate(f->fd, (off_t)size) != 0) {
         if (errno != EINTR) {
-            return fail("ftruncate", "set the size of %s to %llu bytes", f->name,
-                        (unsigned long long)size);
+            return disk_fail("ftruncate", "set the size of %s to %llu bytes", f->name,
+                             (unsigned long long)size);
         }
     }
     return 0;
@@ -264,7 +264,7 @@ static int posix_sync(struct disk_file *base)
 
     while (fdatasync(f->fd) != 0) {
         if (errno != EINTR) {
-            return fail("fdatasync", "bring %s to disk", f->name);
+            return disk_fail("fdatasync", "bring %s to disk", f->name);
         }
     }
     return 0;
@@ -277,7 +277,7 @@ static int posix_rename(struct disk *base, const char *from, const char *to)
     struct posix_disk *d = disk_of(base);
 
     if (renameat(d->folder_fd, from, d->folder_fd, to) != 0) {
-        return fail("rename", "rename %s/%s to %s", d->path, from, to);
+        return disk_fail("rename", "rename %s/%s to %s", d->path, from, to);
     }
     return 0;
 }
@@ -287,7 +287,7 @@ static int posix_remove(struct disk *base, const char *name)
     struct posix_disk *d = disk_of(base);
 
     if (unlinkat(d->folder_fd, name, 0) != 0) {
-        return fail("unlink", "remove %s/%s", d->path, name);
+        return disk_fail("unlink", "remove %s/%s", d->path, name);
     }
     return 0;
 }
@@ -298,7 +298,7 @@ static int open_folder(const struct posix_disk *d, const char *folder, int *out)
     int fd = openat(d->folder_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd < 0) {
-        return fail("open", "open the folder %s/%s", d->path, folder);
+        return disk_fail("open", "open the folder %s/%s", d->path, folder);
     }
     *out = fd;
     return 0;
@@ -317,7 +317,7 @@ static int posix_list(struct disk *base, const char *folder, disk_name_fn fn, vo
     }
     dir = fdopendir(fd);
     if (dir == NULL) {
-        rc = fail("fdopendir", "list the folder %s/%s", d->path, folder);
+        rc = disk_fail("fdopendir", "list the folder %s/%s", d->path, folder);
         close(fd);
         return rc;
     }
@@ -327,7 +327,7 @@ static int posix_list(struct disk *base, const char *folder, disk_name_fn fn, vo
         }
     }
     if (errno != 0) {
-        rc = fail("readdir", "list the folder %s/%s", d->path, folder);
+        rc = disk_fail("readdir", "list the folder %s/%s", d->path, folder);
     }
     closedir(dir);
     return rc;
@@ -342,11 +342,11 @@ static int posix_make_folder(struct disk *base, const char *folder)
         return 0;
     }
     if (errno != EEXIST) {
-        return fail("mkdir", "make the folder %s/%s", d->path, folder);
+        return disk_fail("mkdir", "make the folder %s/%s", d->path, folder);
     }
     if (fstatat(d->folder_fd, folder, &st, 0) == 0 && !S_ISDIR(st.st_mode)) {
         errno = ENOTDIR;
-        return fail("mkdir", "use %s/%s as a folder", d->path, folder);
+        return disk_fail("mkdir", "use %s/%s as a folder", d->path, folder);
     }
     return 0;
 }
@@ -361,7 +361,7 @@ static int posix_sync_folder(struct disk *base, const char *folder)
         return rc;
     }
     if (fsync(fd) != 0) {
-        rc = fail("fsync", "bring the folder %s/%s to disk", d->path, folder);
+        rc = disk_fail("fsync", "bring the folder %s/%s to disk", d->path, folder);
     }
     close(fd);
     return rc;
@@ -387,7 +387,7 @@ static const struct disk_ops posix_ops = {
 
 /* ---- the disk ---- */
 
-static int make_folders(const char *path)
+static int disk_make_folders(const char *path)
 {
     char *copy = must_strdup(path);
     int rc = 0;
@@ -400,7 +400,7 @@ static int make_folders(const char *path)
         }
         *p = '\0';
         if (mkdir(copy, 0755) != 0 && errno != EEXIST) {
-            rc = fail("mkdir", "make the folder %s", copy);
+            rc = disk_fail("mkdir", "make the folder %s", copy);
         }
         *p = c;
         if (c == '\0') {
@@ -421,14 +421,14 @@ int disk_posix_open(const char *path, bool create, struct disk **out)
     }
     fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT && create) {
-        rc = make_folders(path);
+        rc = disk_make_folders(path);
         if (rc != 0) {
             return rc;
         }
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     }
     if (fd < 0) {
-        return fail("open", "open the folder %s", path);
+        return disk_fail("open", "open the folder %s", path);
     }
     d = must_alloc(sizeof(*d));
     *d = (struct posix_disk){.base.ops = &posix_ops, .folder_fd = fd, .path = must_strdup(path)};
@@ -487,11 +487,11 @@ int disk_posix_lock(struct disk *base, const char *name, struct disk_lock **out)
     int rc, len;
 
     if (fd < 0) {
-        return fail("open", "create the lock file %s/%s", d->path, name);
+        return disk_fail("open", "create the lock file %s/%s", d->path, name);
     }
     if (fcntl(fd, F_OFD_SETLK, &whole) != 0) {
         rc = errno == EAGAIN || errno == EACCES ? say_busy(d, name, fd)
-                                                : fail("fcntl", "lock %s/%s", d->path, name);
+                                                : disk_fail("fcntl", "lock %s/%s", d->path, name);
         close(fd);
         return rc;
     }

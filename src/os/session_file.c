@@ -44,7 +44,7 @@ static int session_code(int error)
                                                : PAWL_ERR_IO;
 }
 
-static bool path_of(char *out, const char *dir, const char *name, const char *suffix)
+static bool session_file_path(char *out, const char *dir, const char *name, const char *suffix)
 {
     int n = snprintf(out, PATH_BYTES, "%s/%s%s", dir, name, suffix);
 
@@ -71,7 +71,7 @@ static FILE *open_to_read(const char *dir, const char *name)
     FILE *file = NULL;
     int fd = -1;
 
-    if (path_of(path, dir, name, "")) {
+    if (session_file_path(path, dir, name, "")) {
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     }
     if (fd >= 0 && (file = fdopen(fd, "r")) == NULL) {
@@ -159,7 +159,7 @@ static FILE *open_fresh(const char *dir, const char *name, char *fresh)
     FILE *file = NULL;
     int fd = -1;
 
-    if (path_of(fresh, dir, name, ".XXXXXX")) {
+    if (session_file_path(fresh, dir, name, ".XXXXXX")) {
         fd = mkostemp(fresh, O_CLOEXEC);
     }
     if (fd >= 0 && (file = fdopen(fd, "w")) == NULL) {
@@ -175,7 +175,8 @@ static int put_in_place(FILE *file, const char *fresh, const char *dir, const ch
     char path[PATH_BYTES];
     bool good = fchmod(fileno(file), 0644) == 0 && ferror(file) == 0;
 
-    good = fclose(file) == 0 && good && path_of(path, dir, name, "") && rename(fresh, path) == 0;
+    good = fclose(file) == 0 && good && session_file_path(path, dir, name, "") &&
+           rename(fresh, path) == 0;
     if (!good) {
         int error = errno;
 
@@ -220,7 +221,7 @@ void session_file_remove(const char *dir, int64_t id)
 {
     char path[PATH_BYTES];
 
-    if (path_of(path, dir, name_of(id).text, "")) {
+    if (session_file_path(path, dir, name_of(id).text, "")) {
         unlink(path);
     }
 }

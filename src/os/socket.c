@@ -26,7 +26,7 @@ const char *socket_last_error(void)
     return last_error;
 }
 
-static int fail(int code, const char *what, const char *where, int port, const char *why)
+static int socket_fail(int code, const char *what, const char *where, int port, const char *why)
 {
     snprintf(last_error, sizeof(last_error), "%s %s:%d: %s", what, where, port, why);
     return code;
@@ -91,7 +91,7 @@ static int listen_on(const struct addrinfo *a, int backlog)
     return -1;
 }
 
-static int resolve(const char *host, int port, struct addrinfo **out)
+static int socket_resolve(const char *host, int port, struct addrinfo **out)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC,
                              .ai_socktype = SOCK_STREAM,
@@ -108,11 +108,11 @@ int socket_listen_tcp(const char *host, int port, int backlog, int *fd, int *bou
 {
     const char *where = host == NULL ? "*" : host;
     struct addrinfo *list, *a;
-    int rc = resolve(host, port, &list);
+    int rc = socket_resolve(host, port, &list);
     int listener = -1, saved = 0;
 
     if (rc != 0) {
-        return fail(PAWL_ERR_ADDRESS, "cannot resolve", where, port, gai_strerror(rc));
+        return socket_fail(PAWL_ERR_ADDRESS, "cannot resolve", where, port, gai_strerror(rc));
     }
     for (int pass = 0; pass < 2 && listener < 0; pass++) {
         for (a = list; a != NULL && listener < 0; a = a->ai_next) {
@@ -124,7 +124,7 @@ int socket_listen_tcp(const char *host, int port, int backlog, int *fd, int *bou
     }
     freeaddrinfo(list);
     if (listener < 0) {
-        return fail(code_for(saved), "cannot listen on", where, port, strerror(saved));
+        return socket_fail(code_for(saved), "cannot listen on", where, port, strerror(saved));
     }
     *fd = listener;
     *bound_port = bound_port_of(listener);
@@ -229,7 +229,7 @@ static void describe_v6(const struct in6_addr *a, struct socket_peer *peer)
     }
 }
 
-static void describe(const struct sockaddr_storage *a, struct socket_peer *peer)
+static void socket_describe(const struct sockaddr_storage *a, struct socket_peer *peer)
 {
     *peer = (struct socket_peer){0};
     if (a->ss_family == AF_INET) {
@@ -290,7 +290,7 @@ int socket_accept(int listener, bool keepalive, struct socket_peer *peer, int *e
     if (fd < 0) {
         return -1;
     }
-    describe(&a, peer);
+    socket_describe(&a, peer);
     if (!peer->is_local) {
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
         if (keepalive) {

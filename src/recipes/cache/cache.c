@@ -22,7 +22,7 @@ bool cache_is_over(struct pawl_cache *c, int err)
     return true;
 }
 
-static int start_wait(struct ask *a)
+static int cache_start_wait(struct ask *a)
 {
     struct pawl_cache *c = container_of(a->r, struct pawl_cache, r);
 
@@ -40,7 +40,7 @@ int pawl_cache_wait(struct pawl_cache *c, int timeout_ms)
 {
     struct ask a;
 
-    return ask_only_wait(c == NULL ? NULL : &c->r, &a, start_wait, timeout_ms);
+    return ask_only_wait(c == NULL ? NULL : &c->r, &a, cache_start_wait, timeout_ms);
 }
 
 /* ---- questions ---- */
@@ -165,7 +165,7 @@ int pawl_cache_refresh(struct pawl_cache *c)
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
+static void cache_destroy(struct recipe *r)
 {
     struct pawl_cache *c = container_of(r, struct pawl_cache, r);
 
@@ -177,7 +177,7 @@ static void destroy(struct recipe *r)
     free(c);
 }
 
-static int fill(struct pawl_cache *c, const char *path)
+static int cache_fill(struct pawl_cache *c, const char *path)
 {
     int rc;
 
@@ -197,7 +197,7 @@ int cache_new(struct pawl_client *client, const char *path, int depth,
               const struct pawl_cache_options *options, struct pawl_cache **out)
 {
     struct pawl_cache *c = calloc(1, sizeof(*c));
-    int rc = c == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&c->r, client, destroy);
+    int rc = c == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&c->r, client, cache_destroy);
 
     if (rc != 0) {
         free(c);
@@ -212,16 +212,16 @@ int cache_new(struct pawl_client *client, const char *path, int depth,
     recipe_watch_init(&c->r, &c->watcher, cache_watch_changed, c);
     timer_init(&c->pause, cache_watch_pause_over, c);
     cache_tell_init(c);
-    rc = fill(c, path);
+    rc = cache_fill(c, path);
     if (rc != 0) {
-        destroy(&c->r);
+        cache_destroy(&c->r);
         return rc;
     }
     *out = c;
     return 0;
 }
 
-static void shut(struct recipe *r)
+static void cache_shut(struct recipe *r)
 {
     struct pawl_cache *c = container_of(r, struct pawl_cache, r);
 
@@ -254,7 +254,7 @@ void cache_start(struct pawl_cache *c)
     step_end(e); /* a listener may have freed it by now */
 }
 
-static bool are_good(const struct pawl_cache_options *options)
+static bool cache_options_are_good(const struct pawl_cache_options *options)
 {
     const int known =
         PAWL_CACHE_NO_DATA | PAWL_CACHE_COMPRESSED | PAWL_CACHE_NO_ROOT | PAWL_CACHE_ONE_SHOT;
@@ -273,7 +273,7 @@ int pawl_cache_new(struct pawl_client *client, const char *path, int depth,
         *out = NULL;
     }
     if (client == NULL || out == NULL || !prepare_is_good_path(path, false) ||
-        depth < PAWL_CACHE_TREE || !take_is_good(options) || !are_good(options)) {
+        depth < PAWL_CACHE_TREE || !take_is_good(options) || !cache_options_are_good(options)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     rc = cache_new(client, path, depth, options, out);
@@ -285,5 +285,5 @@ int pawl_cache_new(struct pawl_client *client, const char *path, int depth,
 
 void pawl_cache_free(struct pawl_cache *c)
 {
-    recipe_free(c == NULL ? NULL : &c->r, shut);
+    recipe_free(c == NULL ? NULL : &c->r, cache_shut);
 }

@@ -13,7 +13,7 @@ static size_t kept_bytes(const struct node *n)
     return n == NULL ? 0 : n->pub.data.len;
 }
 
-static void replace(struct pawl_cache *c, struct entry *e, struct node *n)
+static void apply_replace(struct pawl_cache *c, struct entry *e, struct node *n)
 {
     c->n_bytes = c->n_bytes - kept_bytes(e->node) + kept_bytes(n);
     c->n_nodes += n != NULL ? 1 : 0;
@@ -51,12 +51,12 @@ static bool publish(struct pawl_cache *c, struct entry *e, const struct pawl_sta
     if (kept != n) {
         cache_node_unref(n);
     }
-    replace(c, e, kept);
+    apply_replace(c, e, kept);
     return true;
 }
 
-static int unpack(const struct pawl_cache *c, const struct pawl_bytes *data, uint8_t **out,
-                  size_t *len)
+static int apply_unpack(const struct pawl_cache *c, const struct pawl_bytes *data, uint8_t **out,
+                        size_t *len)
 {
     *out = NULL;
     if ((c->o.flags & PAWL_CACHE_COMPRESSED) == 0 || data->data == NULL ||
@@ -73,7 +73,7 @@ static bool publish_unpacked(struct pawl_cache *c, struct entry *e, const struct
     struct pawl_bytes plain = data == NULL ? (struct pawl_bytes){NULL, 0} : *data;
     uint8_t *unpacked = NULL;
     size_t len;
-    int rc = data == NULL ? 0 : unpack(c, data, &unpacked, &len);
+    int rc = data == NULL ? 0 : apply_unpack(c, data, &unpacked, &len);
     bool done;
 
     if (unpacked != NULL) {
@@ -145,7 +145,7 @@ void cache_apply_gone(struct pawl_cache *c, struct entry *e)
         x->live = x->verify = x->partial = false;
         if (x->node != NULL) {
             cache_tell_died(c, x->node);
-            replace(c, x, NULL);
+            apply_replace(c, x, NULL);
         }
     }
     for (struct entry *x = cache_tree_deepest(e); x != e; x = next) {

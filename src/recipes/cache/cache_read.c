@@ -70,7 +70,7 @@ static void add_to(struct query *a, struct entry *e)
 }
 
 /* The answer has come, or the question could not be asked. */
-static void take_from(struct query *a, struct entry *e)
+static void query_take_out(struct query *a, struct entry *e)
 {
     e->asked &= (uint8_t)~a->want;
     a->c->n_out--;
@@ -133,7 +133,7 @@ static void put_back(struct query *a, int err)
     struct pawl_cache *c = a->c;
 
     for (size_t i = 0; i < a->n; i++) {
-        take_from(a, a->entries[i]);
+        query_take_out(a, a->entries[i]);
         cache_read_want(c, a->entries[i], a->want);
     }
     if (!cache_is_over(c, err)) {
@@ -281,7 +281,7 @@ static bool is_answer(struct pawl_cache *c, struct entry *e, enum want want, int
     return false;
 }
 
-static void take_node(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply)
+static void query_take_node(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply)
 {
     bool again = e->again && (e->changed_zxid < 0 || e->changed_zxid > reply->zxid);
 
@@ -302,7 +302,7 @@ static void take_node(struct pawl_cache *c, struct entry *e, const struct pawl_r
     }
 }
 
-static void take_stat(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply)
+static void query_take_stat(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply)
 {
     const struct pawl_stat *old = e->node == NULL ? NULL : &e->node->pub.stat;
 
@@ -319,7 +319,7 @@ static void take_stat(struct pawl_cache *c, struct entry *e, const struct pawl_r
     }
 }
 
-static void take_list(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply)
+static void query_take_list(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply)
 {
     if (!is_answer(c, e, WANT_LIST, reply->err)) {
         return;
@@ -333,14 +333,15 @@ static void take_list(struct pawl_cache *c, struct entry *e, const struct pawl_r
 
 typedef void (*take_fn)(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply);
 
-static void take_one(struct query *a, struct entry *e, const struct pawl_reply *reply, take_fn take)
+static void query_take_one(struct query *a, struct entry *e, const struct pawl_reply *reply,
+                           take_fn take)
 {
     struct pawl_cache *c = a->c;
 
-    take_from(a, e);
+    query_take_out(a, e);
     e->pinned = true;
     if (a->watched &&
-        (recipe_was_done(reply) || (take == take_stat && reply->err == PAWL_ERR_NO_NODE))) {
+        (recipe_was_done(reply) || (take == query_take_stat && reply->err == PAWL_ERR_NO_NODE))) {
         cache_watch_gained(c, e, a->want);
     }
     if (!c->r.freed) {
@@ -350,7 +351,7 @@ static void take_one(struct query *a, struct entry *e, const struct pawl_reply *
     }
 }
 
-static void finish(struct query *a)
+static void query_finish(struct query *a)
 {
     struct pawl_cache *c = a->c;
 
@@ -366,24 +367,24 @@ static void answered_node(const struct pawl_reply *reply, void *query)
 {
     struct query *a = query;
 
-    take_one(a, a->entries[0], reply, take_node);
-    finish(a);
+    query_take_one(a, a->entries[0], reply, query_take_node);
+    query_finish(a);
 }
 
 static void answered_stat(const struct pawl_reply *reply, void *query)
 {
     struct query *a = query;
 
-    take_one(a, a->entries[0], reply, take_stat);
-    finish(a);
+    query_take_one(a, a->entries[0], reply, query_take_stat);
+    query_finish(a);
 }
 
 static void answered_list(const struct pawl_reply *reply, void *query)
 {
     struct query *a = query;
 
-    take_one(a, a->entries[0], reply, take_list);
-    finish(a);
+    query_take_one(a, a->entries[0], reply, query_take_list);
+    query_finish(a);
 }
 
 /* A request of several that failed as a whole: they go one by one when it was for being so many. */
@@ -394,7 +395,7 @@ static void batch_failed(struct query *a, int err)
     if (too_many) {
         a->c->batch_limit = err == PAWL_ERR_TOO_LARGE && a->n > 2 ? a->n / 2 : 1;
         for (size_t i = 0; i < a->n; i++) {
-            take_from(a, a->entries[i]);
+            query_take_out(a, a->entries[i]);
             cache_read_want(a->c, a->entries[i], WANT_READ);
         }
     } else {
@@ -412,8 +413,8 @@ static void answered_batch(const struct pawl_reply *reply, void *query)
         batch_failed(a, reply->err);
     } else {
         for (size_t i = 0; i < a->n; i++) {
-            take_one(a, a->entries[i], reply->results[i], take_node);
+            query_take_one(a, a->entries[i], reply->results[i], query_take_node);
         }
     }
-    finish(a);
+    query_finish(a);
 }

@@ -22,7 +22,7 @@ static bool nobody_listens(const struct pawl_cache *c)
     return c->r.freed || list_empty(&c->listeners);
 }
 
-static void push(struct pawl_cache *c, struct tell *t, enum pawl_cache_event_type type)
+static void tell_push(struct pawl_cache *c, struct tell *t, enum pawl_cache_event_type type)
 {
     t->type = (uint8_t)type;
     list_push_back(&c->tells, &t->link);
@@ -36,7 +36,7 @@ void cache_tell_born(struct pawl_cache *c, struct node *n, struct node *old)
     if (!nobody_listens(c)) {
         n->born.other = cache_node_ref(old);
         cache_node_ref(n);
-        push(c, &n->born, old == NULL ? PAWL_CACHE_CREATED : PAWL_CACHE_CHANGED);
+        tell_push(c, &n->born, old == NULL ? PAWL_CACHE_CREATED : PAWL_CACHE_CHANGED);
     }
 }
 
@@ -44,7 +44,7 @@ void cache_tell_died(struct pawl_cache *c, struct node *n)
 {
     if (!nobody_listens(c)) {
         cache_node_ref(n);
-        push(c, &n->died, PAWL_CACHE_DELETED);
+        tell_push(c, &n->died, PAWL_CACHE_DELETED);
     }
 }
 
@@ -58,7 +58,7 @@ void cache_tell_cache(struct pawl_cache *c, struct tell *t, enum pawl_cache_even
         list_remove(&t->link);
         c->n_tells--;
     }
-    push(c, t, type);
+    tell_push(c, t, type);
 }
 
 /* Without memory it is not told; the cache goes on. */
@@ -70,13 +70,13 @@ void cache_tell_error(struct pawl_cache *c, const char *path, int err)
     if (t != NULL) {
         t->err = err;
         memcpy(t->path, path, size);
-        push(c, &t->tell, PAWL_CACHE_ERROR);
+        tell_push(c, &t->tell, PAWL_CACHE_ERROR);
     }
 }
 
 /* ---- telling ---- */
 
-static void describe(struct tell *t, struct pawl_cache_event *event)
+static void tell_describe(struct tell *t, struct pawl_cache_event *event)
 {
     struct node *n;
 
@@ -104,7 +104,7 @@ static void describe(struct tell *t, struct pawl_cache_event *event)
 }
 
 /* It has been told, or nobody is left to hear it. */
-static void drop(struct tell *t)
+static void tell_drop(struct tell *t)
 {
     enum pawl_cache_event_type type = (enum pawl_cache_event_type)t->type;
     struct node *other = t->other;
@@ -158,7 +158,7 @@ static bool is_about_a_node(const struct tell *t)
     return t->type <= PAWL_CACHE_DELETED || t->type == PAWL_CACHE_ERROR;
 }
 
-static void run(struct pawl_cache *c)
+static void tell_run(struct pawl_cache *c)
 {
     struct pawl_cache_event event;
     struct list *link;
@@ -168,12 +168,12 @@ static void run(struct pawl_cache *c)
         struct tell *t = container_of(link, struct tell, link);
 
         c->n_tells--;
-        describe(t, &event);
+        tell_describe(t, &event);
         if (is_about_a_node(t)) {
             tell_all(c, &event);
-            drop(t);
+            tell_drop(t);
         } else {
-            drop(t); /* first: it may be posted anew while it is told */
+            tell_drop(t); /* first: it may be posted anew while it is told */
             tell_all(c, &event);
         }
     }
@@ -202,7 +202,7 @@ static void run_note(void *cache)
     bool more;
 
     recipe_note_begin(&c->r);
-    run(c);
+    tell_run(c);
     if (!list_empty(&c->tells) && !c->r.freed) {
         recipe_post(&c->r, &c->note);
     }
@@ -277,7 +277,7 @@ void cache_tell_fini(struct pawl_cache *c)
     struct list *link;
 
     while ((link = list_pop_front(&c->tells)) != NULL) {
-        drop(container_of(link, struct tell, link));
+        tell_drop(container_of(link, struct tell, link));
     }
     while ((link = list_pop_front(&c->listeners)) != NULL) {
         free(container_of(link, struct listener_of_cache, link));

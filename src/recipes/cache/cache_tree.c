@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "recipes/cache/cache.h"
 
-static uint64_t hash_of(const struct entry *parent, const char *name, size_t len)
+static uint64_t entry_hash(const struct entry *parent, const char *name, size_t len)
 {
     return hash_bytes(name, len, hash_u64((uintptr_t)parent));
 }
@@ -15,7 +15,7 @@ static uint64_t hash_of(const struct entry *parent, const char *name, size_t len
 struct entry *cache_tree_find_child(const struct pawl_cache *c, const struct entry *e,
                                     const char *name, size_t len)
 {
-    struct map_entry *m = map_first(&c->entries, hash_of(e, name, len));
+    struct map_entry *m = map_first(&c->entries, entry_hash(e, name, len));
 
     while (m != NULL) {
         struct entry *x = container_of(m, struct entry, in_map);
@@ -44,7 +44,7 @@ static struct entry *new_entry(struct pawl_cache *c, struct entry *parent, const
     list_init(&e->children);
     list_init(&e->siblings);
     list_init(&e->queue);
-    map_insert(&c->entries, &e->in_map, hash_of(parent, name, len));
+    map_insert(&c->entries, &e->in_map, entry_hash(parent, name, len));
     if (parent != NULL) {
         list_push_back(&parent->children, &e->siblings);
     }

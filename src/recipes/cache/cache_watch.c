@@ -113,7 +113,7 @@ static void unwatched(const struct pawl_reply *reply, void *cache)
     recipe_unref(&c->r);
 }
 
-static void unwatch(struct pawl_cache *c, const struct entry *e)
+static void entry_unwatch(struct pawl_cache *c, const struct entry *e)
 {
     const char *path = cache_tree_path(c, e);
 
@@ -129,7 +129,7 @@ static void sweep(struct pawl_cache *c)
 {
     while (c->sweep_at != NULL && c->n_sweeping < MAX_SWEEPING) {
         if (c->sweep_at->data_watch || c->sweep_at->child_watch) {
-            unwatch(c, c->sweep_at);
+            entry_unwatch(c, c->sweep_at);
         }
         c->sweep_at = cache_tree_next(c->root, c->sweep_at);
     }
@@ -143,7 +143,7 @@ void cache_watch_gained(struct pawl_cache *c, struct entry *e, enum want by)
         e->data_watch = true;
     }
     if (c->r.freed) {
-        unwatch(c, e);
+        entry_unwatch(c, e);
     }
 }
 

@@ -12,7 +12,7 @@
 /* ---- the connection ---- */
 
 /* The session may be another one, or somebody may have deleted a node while we were away. */
-static void state_changed(enum pawl_state state, void *discovery)
+static void discovery_state_changed(enum pawl_state state, void *discovery)
 {
     struct pawl_discovery *d = discovery;
     struct list *item, *next;
@@ -39,7 +39,7 @@ struct service_ask {
     void *arg;
 };
 
-static void drop(struct ask *a)
+static void service_ask_drop(struct ask *a)
 {
     struct service_ask *s = container_of(a, struct service_ask, a);
 
@@ -47,14 +47,14 @@ static void drop(struct ask *a)
     free(s->path);
 }
 
-static void tell(struct ask *a)
+static void service_ask_tell(struct ask *a)
 {
     struct service_ask *s = container_of(a, struct service_ask, a);
 
     s->done(container_of(a->r, struct pawl_discovery, r), a->err, s->arg);
 }
 
-static struct registration *find(const struct pawl_discovery *d, const char *path)
+static struct registration *discovery_find(const struct pawl_discovery *d, const char *path)
 {
     struct list *item;
 
@@ -72,7 +72,7 @@ static int start_register(struct ask *a)
 {
     struct service_ask *s = container_of(a, struct service_ask, a);
     struct pawl_discovery *d = container_of(a->r, struct pawl_discovery, r);
-    struct registration *g = find(d, s->path);
+    struct registration *g = discovery_find(d, s->path);
     int rc;
 
     if (g == NULL && s->only_update) {
@@ -100,7 +100,7 @@ static int start_register(struct ask *a)
 static int start_unregister(struct ask *a)
 {
     struct service_ask *s = container_of(a, struct service_ask, a);
-    struct registration *g = find(container_of(a->r, struct pawl_discovery, r), s->path);
+    struct registration *g = discovery_find(container_of(a->r, struct pawl_discovery, r), s->path);
 
     if (g == NULL || !g->wanted) {
         return PAWL_ERR_NO_NODE;
@@ -118,8 +118,8 @@ static struct service_ask *new_ask(int (*start)(struct ask *), pawl_discovery_fn
     struct service_ask *s = ask_new(sizeof(*s), start);
 
     if (s != NULL) {
-        s->a.drop = drop;
-        s->a.tell = done == NULL ? NULL : tell;
+        s->a.drop = service_ask_drop;
+        s->a.tell = done == NULL ? NULL : service_ask_tell;
         s->done = done;
         s->arg = arg;
     }
@@ -127,8 +127,8 @@ static struct service_ask *new_ask(int (*start)(struct ask *), pawl_discovery_fn
 }
 
 /* An id, and a time, are chosen when there is none. */
-static int take_instance(struct pawl_discovery *d, const struct pawl_instance *given,
-                         struct service_ask *s)
+static int service_ask_take_instance(struct pawl_discovery *d, const struct pawl_instance *given,
+                                     struct service_ask *s)
 {
     struct pawl_instance i = instance_taken(given);
     char id[37];
@@ -165,7 +165,7 @@ static int registering(struct pawl_discovery *d, const struct pawl_instance *i, 
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     s = new_ask(start_register, done, arg);
-    rc = s == NULL ? PAWL_ERR_NO_MEMORY : take_instance(d, i, s);
+    rc = s == NULL ? PAWL_ERR_NO_MEMORY : service_ask_take_instance(d, i, s);
     if (rc != 0) {
         if (s != NULL) {
             ask_unref(&s->a);
@@ -243,7 +243,7 @@ int pawl_discovery_unregister_async(struct pawl_discovery *d, const char *name, 
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
+static void discovery_destroy(struct recipe *r)
 {
     struct pawl_discovery *d = container_of(r, struct pawl_discovery, r);
 
@@ -267,7 +267,7 @@ int pawl_discovery_new(struct pawl_client *c, const char *base, struct pawl_disc
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     d = calloc(1, sizeof(*d));
-    rc = d == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&d->r, c, destroy);
+    rc = d == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&d->r, c, discovery_destroy);
     if (rc != 0) {
         free(d);
         return rc;
@@ -276,16 +276,16 @@ int pawl_discovery_new(struct pawl_client *c, const char *base, struct pawl_disc
     d->base = recipe_copy(base);
     rc = d->base == NULL ? PAWL_ERR_NO_MEMORY : recipe_begin(&d->r);
     if (rc != 0) {
-        destroy(&d->r);
+        discovery_destroy(&d->r);
         return rc;
     }
-    observer_add(d->r.e, &d->observer, state_changed, d);
+    observer_add(d->r.e, &d->observer, discovery_state_changed, d);
     recipe_end(&d->r);
     *out = d;
     return 0;
 }
 
-static void shut(struct recipe *r)
+static void discovery_shut(struct recipe *r)
 {
     struct pawl_discovery *d = container_of(r, struct pawl_discovery, r);
     struct list *item, *next;
@@ -302,5 +302,5 @@ static void shut(struct recipe *r)
 
 void pawl_discovery_free(struct pawl_discovery *d)
 {
-    recipe_free(d == NULL ? NULL : &d->r, shut);
+    recipe_free(d == NULL ? NULL : &d->r, discovery_shut);
 }

@@ -172,7 +172,7 @@ static size_t room_for(const char *text)
     return text == NULL ? 0 : strlen(text) + 1;
 }
 
-static void keep(char **at, const char **text)
+static void instance_keep(char **at, const char **text)
 {
     size_t size = room_for(*text);
 
@@ -204,11 +204,11 @@ struct shared_instance *instance_copy(const struct pawl_instance *given)
     s->i.size = sizeof(s->i);
     s->refs = 1;
     at = s->text;
-    keep(&at, &s->i.name);
-    keep(&at, &s->i.id);
-    keep(&at, &s->i.address);
-    keep(&at, &s->i.payload);
-    keep(&at, &s->i.uri_spec);
+    instance_keep(&at, &s->i.name);
+    instance_keep(&at, &s->i.id);
+    instance_keep(&at, &s->i.address);
+    instance_keep(&at, &s->i.payload);
+    instance_keep(&at, &s->i.uri_spec);
     return s;
 }
 
@@ -302,7 +302,7 @@ static void read_uri_spec(const json_t *spec, struct strbuf *out)
     }
 }
 
-static int fill(const json_t *object, struct shared_instance **out)
+static int instance_fill(const json_t *object, struct shared_instance **out)
 {
     const json_t *payload = json_object_get(object, "payload");
     const json_t *spec = json_object_get(object, "uriSpec");
@@ -350,7 +350,7 @@ int pawl_instance_from_json(struct pawl_bytes json, struct pawl_instance **out)
         return out == NULL ? PAWL_ERR_BAD_ARGUMENTS : PAWL_ERR_CORRUPT; /* */
     }
     object = json_loadb(json.data, json.len, 0, NULL);
-    rc = json_is_object(object) ? fill(object, &s) : PAWL_ERR_CORRUPT;
+    rc = json_is_object(object) ? instance_fill(object, &s) : PAWL_ERR_CORRUPT;
     json_decref(object);
     if (rc == 0) {
         *out = &s->i;

@@ -98,8 +98,8 @@ static int read_each(struct pawl_client *c, const char *folder, const struct paw
     return rc;
 }
 
-static int read_all(struct pawl_client *c, const char *folder, const struct pawl_strings *names,
-                    struct pawl_instances **out)
+static int query_read_all(struct pawl_client *c, const char *folder,
+                          const struct pawl_strings *names, struct pawl_instances **out)
 {
     struct pawl_instance **items = calloc(names->n + 1, sizeof(*items));
     size_t n = 0;
@@ -130,7 +130,7 @@ int pawl_discovery_instances(struct pawl_discovery *d, const char *name,
     rc = rc != 0 ? rc : service_path(d->base, name, NULL, &folder);
     rc = rc != 0 ? rc : pawl_children(view, folder, NULL, &reply);
     if (rc == 0) {
-        rc = read_all(view, folder, &reply->children, out);
+        rc = query_read_all(view, folder, &reply->children, out);
     } else if (rc == PAWL_ERR_NO_NODE) {
         rc = instances_new(NULL, 0, out);
     }

@@ -6,7 +6,7 @@
 #include "client/take.h"
 #include "recipes/discovery/discovery.h"
 
-static struct bytes trimmed(const char *start, size_t len)
+static struct bytes uri_trimmed(const char *start, size_t len)
 {
     while (len > 0 && start[0] == ' ') {
         start++;
@@ -36,7 +36,7 @@ int uri_spec_next(const char **spec, struct bytes *value, bool *variable)
     if (*variable ? s[len] != '}' : s[len] == '}') {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    *value = *variable ? trimmed(s, len) : bytes_of(s, len);
+    *value = *variable ? uri_trimmed(s, len) : bytes_of(s, len);
     *spec = s + len + *variable;
     return 1;
 }

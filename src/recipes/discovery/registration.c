@@ -36,7 +36,7 @@ static void registration_unref(struct registration *g)
     free(g);
 }
 
-static void unwatch(struct registration *g)
+static void registration_unwatch(struct registration *g)
 {
     recipe_unwatch(&g->d->r, &g->watch, g->watched, PAWL_WATCHES_DATA);
 }
@@ -48,11 +48,11 @@ void registration_free(struct registration *g)
     timer_clear(g->d->r.e, &g->again);
     list_remove(&g->link);
     g->gone = true;
-    unwatch(g);
+    registration_unwatch(g);
     registration_unref(g);
 }
 
-static bool is_ephemeral(const struct registration *g)
+static bool registration_is_ephemeral(const struct registration *g)
 {
     enum pawl_service_type type = g->instance->i.type;
 
@@ -73,7 +73,7 @@ static void stop(struct registration *g, int err)
 }
 
 /* One that never stood goes; one that did is tried again. */
-static void failed(struct registration *g, int err)
+static void registration_failed(struct registration *g, int err)
 {
     if (err == PAWL_ERR_CLOSING || !g->wanted) {
         stop(g, err);
@@ -95,7 +95,7 @@ static void sent(struct registration *g, int rc)
         g->busy = true;
         recipe_ref(&g->d->r);
     } else {
-        failed(g, rc);
+        registration_failed(g, rc);
     }
 }
 
@@ -106,12 +106,13 @@ static void made_it(struct registration *g, const struct pawl_reply *reply)
     g->made = reply->path == NULL ? NULL : recipe_copy(reply->path);
     g->searching = numbered && g->made == NULL; /* there was no memory for its name */
     g->there = reply->err == 0 && !g->searching &&
-               (!is_ephemeral(g) || reply->stat.ephemeral_owner == g->d->r.e->core->session_id);
+               (!registration_is_ephemeral(g) ||
+                reply->stat.ephemeral_owner == g->d->r.e->core->session_id);
     g->look = !g->there && !g->searching;
     g->written = g->sent;
 }
 
-static void created(const struct pawl_reply *reply, void *registration)
+static void registration_created(const struct pawl_reply *reply, void *registration)
 {
     struct registration *g = registration;
     struct recipe *r = &g->d->r;
@@ -130,7 +131,7 @@ static void created(const struct pawl_reply *reply, void *registration)
         is_link_trouble(err)) {
         drive(g);
     } else {
-        failed(g, err);
+        registration_failed(g, err);
     }
     recipe_unref(r);
 }
@@ -147,7 +148,7 @@ static enum pawl_mode mode_of(const struct registration *g)
     return modes[g->instance->i.type];
 }
 
-static void send_create(struct registration *g)
+static void registration_send_create(struct registration *g)
 {
     free(g->made);
     g->made = NULL;
@@ -156,10 +157,10 @@ static void send_create(struct registration *g)
                               PAWL_CREATE(.path = g->path, .mode = mode_of(g),
                                           .data = {g->data.data, g->data.len},
                                           .flags = PAWL_CONTAINER_PARENTS),
-                              created, g));
+                              registration_created, g));
 }
 
-static bool same_data(const struct registration *g, struct pawl_bytes data)
+static bool registration_has_data(const struct registration *g, struct pawl_bytes data)
 {
     return data.len == g->data.len && memcmp(data.data, g->data.data, data.len) == 0;
 }
@@ -167,9 +168,9 @@ static bool same_data(const struct registration *g, struct pawl_bytes data)
 static void found(struct registration *g, const struct pawl_reply *reply)
 {
     int64_t owner = reply->stat.ephemeral_owner;
-    bool same = same_data(g, reply->data);
+    bool same = registration_has_data(g, reply->data);
 
-    g->there = owner == (is_ephemeral(g) ? g->d->r.e->core->session_id : 0);
+    g->there = owner == (registration_is_ephemeral(g) ? g->d->r.e->core->session_id : 0);
     g->foreign = !g->there && !g->yields;
     g->displaced = !g->there && g->yields;
     g->written = same ? g->revision : 0;
@@ -222,7 +223,7 @@ static void watch_set(const struct pawl_reply *reply, void *registration)
         }
         drive(g);
     } else {
-        failed(g, reply->err);
+        registration_failed(g, reply->err);
     }
     recipe_unref(r);
 }
@@ -252,7 +253,7 @@ static void looked(const struct pawl_reply *reply, void *registration)
         drive(g);
     } else {
         g->look = true;
-        failed(g, reply->err);
+        registration_failed(g, reply->err);
     }
     recipe_unref(r);
 }
@@ -274,7 +275,7 @@ static void candidate_read(const struct pawl_reply *reply, void *registration)
 
     g->busy = false;
     if (reply->err == 0 && reply->stat.ephemeral_owner == r->e->core->session_id &&
-        same_data(g, reply->data)) {
+        registration_has_data(g, reply->data)) {
         g->there = true;
         g->written = g->revision;
         stop_search(g);
@@ -282,7 +283,7 @@ static void candidate_read(const struct pawl_reply *reply, void *registration)
     if (reply->err == 0 || reply->err == PAWL_ERR_NO_NODE) {
         drive(g);
     } else {
-        failed(g, reply->err);
+        registration_failed(g, reply->err);
     }
     recipe_unref(r);
 }
@@ -303,7 +304,7 @@ static void candidates_listed(const struct pawl_reply *reply, void *registration
         g->listed = true;
         drive(g);
     } else {
-        failed(g, rc);
+        registration_failed(g, rc);
     }
     recipe_unref(r);
 }
@@ -355,7 +356,7 @@ static void search(struct registration *g)
 
 /* ---- changing it ---- */
 
-static void deleted(const struct pawl_reply *reply, void *registration)
+static void registration_deleted(const struct pawl_reply *reply, void *registration)
 {
     struct registration *g = registration;
     struct recipe *r = &g->d->r;
@@ -365,7 +366,7 @@ static void deleted(const struct pawl_reply *reply, void *registration)
         g->there = g->foreign = g->look = false;
         drive(g);
     } else {
-        failed(g, reply->err);
+        registration_failed(g, reply->err);
     }
     recipe_unref(r);
 }
@@ -384,7 +385,7 @@ static void written(const struct pawl_reply *reply, void *registration)
     if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
         drive(g);
     } else {
-        failed(g, reply->err);
+        registration_failed(g, reply->err);
     }
     recipe_unref(r);
 }
@@ -392,8 +393,8 @@ static void written(const struct pawl_reply *reply, void *registration)
 static void send_delete(struct registration *g)
 {
     sent(g, pawl_delete_async(g->d->r.client,
-                              PAWL_DELETE(.path = node_path(g), .flags = PAWL_IDEMPOTENT), deleted,
-                              g));
+                              PAWL_DELETE(.path = node_path(g), .flags = PAWL_IDEMPOTENT),
+                              registration_deleted, g));
 }
 
 static void replaced(const struct pawl_reply *reply, void *registration)
@@ -406,13 +407,13 @@ static void replaced(const struct pawl_reply *reply, void *registration)
         g->look = true;
         drive(g);
     } else {
-        failed(g, reply->err);
+        registration_failed(g, reply->err);
     }
     recipe_unref(r);
 }
 
 /* Somebody else's goes and ours comes in one piece: he sees it gone, and ours there. */
-static void replace(struct registration *g)
+static void registration_replace(struct registration *g)
 {
     struct pawl_multi *m = pawl_multi_new(g->d->r.client);
     int rc = PAWL_ERR_NO_MEMORY;
@@ -427,7 +428,7 @@ static void replace(struct registration *g)
     sent(g, rc);
 }
 
-static void send_set(struct registration *g)
+static void registration_send_set(struct registration *g)
 {
     g->sent = g->revision;
     sent(g, pawl_set_async(g->d->r.client,
@@ -446,7 +447,7 @@ static void stands(struct registration *g)
     if (!step_watch_is_set(&g->watch)) {
         send_watch(g);
     } else if (strcmp(g->watched, node_path(g)) != 0) {
-        unwatch(g); /* its event brings us back here */
+        registration_unwatch(g); /* its event brings us back here */
     }
 }
 
@@ -466,13 +467,13 @@ static void drive(struct registration *g)
     } else if (g->foreign && g->made != NULL && strcmp(g->made, g->path) != 0) {
         send_delete(g); /* numbered, of an older session: ours will have another name */
     } else if (g->foreign) {
-        replace(g);
+        registration_replace(g);
     } else if (!g->there && g->look) {
         sent(g, pawl_get_async(g->d->r.client, node_path(g), NULL, looked, g));
     } else if (!g->there && !g->displaced) {
-        send_create(g);
+        registration_send_create(g);
     } else if (g->there && g->written != g->revision) {
-        send_set(g);
+        registration_send_set(g);
     } else {
         stands(g);
     }

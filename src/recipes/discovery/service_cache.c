@@ -12,11 +12,11 @@
 
 enum { PAUSE_MS = 1000 };
 
-static void list_it(struct pawl_service_cache *s);
+static void services_list(struct pawl_service_cache *s);
 
 /* ---- telling ---- */
 
-static void tell(void *cache)
+static void services_tell(void *cache)
 {
     struct pawl_service_cache *s = cache;
 
@@ -74,8 +74,8 @@ static void entry_watch_unref(void *entry)
 
 static void entry_event(const struct pawl_event *event, void *entry);
 
-static struct service_entry *find(struct pawl_service_cache *s, const char *name,
-                                  struct list **behind)
+static struct service_entry *services_find(struct pawl_service_cache *s, const char *name,
+                                           struct list **behind)
 {
     struct list *item;
 
@@ -92,8 +92,8 @@ static struct service_entry *find(struct pawl_service_cache *s, const char *name
     return NULL;
 }
 
-static struct service_entry *add(struct pawl_service_cache *s, const char *name,
-                                 struct list *behind)
+static struct service_entry *services_add(struct pawl_service_cache *s, const char *name,
+                                          struct list *behind)
 {
     struct service_entry *e = calloc(1, sizeof(*e));
 
@@ -134,7 +134,7 @@ static void entry_event(const struct pawl_event *event, void *entry)
 
 static void pause_it(struct pawl_service_cache *s, int err);
 
-static void take_instance(struct service_entry *e, const struct pawl_reply *reply)
+static void services_take_instance(struct service_entry *e, const struct pawl_reply *reply)
 {
     struct pawl_instance *instance = NULL;
     int rc = reply->err == 0 ? pawl_instance_from_json(reply->data, &instance) : reply->err;
@@ -164,7 +164,7 @@ static void entry_read(const struct pawl_reply *reply, void *entry)
     }
     if (!s->r.freed) {
         if (!e->gone) {
-            take_instance(e, reply);
+            services_take_instance(e, reply);
         }
         news(s, !e->gone);
     }
@@ -222,7 +222,7 @@ static bool remove_unseen(struct pawl_service_cache *s)
     return some;
 }
 
-static int take_list(struct pawl_service_cache *s, const struct pawl_strings *names)
+static int services_take_list(struct pawl_service_cache *s, const struct pawl_strings *names)
 {
     struct list *item, *behind;
 
@@ -230,9 +230,9 @@ static int take_list(struct pawl_service_cache *s, const struct pawl_strings *na
         container_of(item, struct service_entry, link)->seen = false;
     }
     for (size_t i = 0; i < names->n; i++) {
-        struct service_entry *e = find(s, names->items[i], &behind);
+        struct service_entry *e = services_find(s, names->items[i], &behind);
 
-        e = e != NULL ? e : add(s, names->items[i], behind);
+        e = e != NULL ? e : services_add(s, names->items[i], behind);
         if (e == NULL) {
             return PAWL_ERR_NO_MEMORY;
         }
@@ -241,18 +241,18 @@ static int take_list(struct pawl_service_cache *s, const struct pawl_strings *na
     return 0;
 }
 
-static void folder_event(const struct pawl_event *event, void *cache)
+static void services_folder_event(const struct pawl_event *event, void *cache)
 {
     struct pawl_service_cache *s = cache;
 
     (void)event;
     s->dirty = s->dirty || !s->listing; /* what is on its way comes behind this */
     if (!s->r.freed) {
-        list_it(s);
+        services_list(s);
     }
 }
 
-static void made(const struct pawl_reply *reply, void *cache)
+static void services_folder_made(const struct pawl_reply *reply, void *cache)
 {
     struct pawl_service_cache *s = cache;
     int err = reply->err;
@@ -260,7 +260,7 @@ static void made(const struct pawl_reply *reply, void *cache)
     s->listing = false;
     if (!s->r.freed) {
         if (err == 0 || err == PAWL_ERR_NODE_EXISTS || err == PAWL_ERR_CONNECTION_LOSS) {
-            list_it(s);
+            services_list(s);
         } else {
             pause_it(s, err);
         }
@@ -269,12 +269,12 @@ static void made(const struct pawl_reply *reply, void *cache)
 }
 
 /* A service that is not there is an empty folder, as Curator makes it: something to watch. */
-static void make_folder(struct pawl_service_cache *s)
+static void services_make_folder(struct pawl_service_cache *s)
 {
     int rc = pawl_create_async(s->r.client,
                                PAWL_CREATE(.path = s->folder, .data = {"", 0},
                                            .mode = PAWL_CONTAINER, .flags = PAWL_CONTAINER_PARENTS),
-                               made, s);
+                               services_folder_made, s);
 
     if (rc == 0) {
         s->listing = true;
@@ -284,7 +284,7 @@ static void make_folder(struct pawl_service_cache *s)
     }
 }
 
-static void listed(const struct pawl_reply *reply, void *cache)
+static void services_listed(const struct pawl_reply *reply, void *cache)
 {
     struct pawl_service_cache *s = cache;
     int rc = reply->err;
@@ -295,11 +295,11 @@ static void listed(const struct pawl_reply *reply, void *cache)
     } else if (rc == PAWL_ERR_NO_NODE) {
         struct pawl_strings none = {NULL, 0};
 
-        take_list(s, &none);
+        services_take_list(s, &none);
         s->listed = true;
         news(s, remove_unseen(s));
-        make_folder(s);
-    } else if (rc == 0 && (rc = take_list(s, &reply->children)) == 0) {
+        services_make_folder(s);
+    } else if (rc == 0 && (rc = services_take_list(s, &reply->children)) == 0) {
         s->listed = true;
         news(s, remove_unseen(s));
     } else {
@@ -308,14 +308,14 @@ static void listed(const struct pawl_reply *reply, void *cache)
     recipe_unref(&s->r);
 }
 
-static void list_it(struct pawl_service_cache *s)
+static void services_list(struct pawl_service_cache *s)
 {
     int rc;
 
     if (s->listing) {
         return; /* its answer sets a watch: whatever happened before is in it */
     }
-    rc = pawl_children_async(s->r.client, s->folder, &s->watch.ask, listed, s);
+    rc = pawl_children_async(s->r.client, s->folder, &s->watch.ask, services_listed, s);
     if (rc == 0) {
         s->dirty = false;
         s->listing = true;
@@ -327,12 +327,12 @@ static void list_it(struct pawl_service_cache *s)
 
 static void again(void *cache)
 {
-    list_it(cache);
+    services_list(cache);
 }
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
+static void services_destroy(struct recipe *r)
 {
     struct pawl_service_cache *s = container_of(r, struct pawl_service_cache, r);
     struct list *item;
@@ -358,31 +358,31 @@ int pawl_service_cache_new(struct pawl_client *c, const char *base, const char *
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     s = calloc(1, sizeof(*s));
-    rc = s == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&s->r, c, destroy);
+    rc = s == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&s->r, c, services_destroy);
     if (rc != 0) {
         free(s);
         return rc;
     }
     list_init(&s->entries);
     list_init(&s->asks);
-    note_init(&s->note, tell, s);
-    recipe_watch_init(&s->r, &s->watch, folder_event, s);
+    note_init(&s->note, services_tell, s);
+    recipe_watch_init(&s->r, &s->watch, services_folder_event, s);
     timer_init(&s->again, again, s);
     s->changed = changed;
     s->arg = arg;
     rc = service_path(base, name, NULL, &s->folder);
     rc = rc != 0 ? rc : recipe_begin(&s->r);
     if (rc != 0) {
-        destroy(&s->r);
+        services_destroy(&s->r);
         return rc;
     }
-    list_it(s);
+    services_list(s);
     recipe_end(&s->r);
     *out = s;
     return 0;
 }
 
-static void shut(struct recipe *r)
+static void services_shut(struct recipe *r)
 {
     struct pawl_service_cache *s = container_of(r, struct pawl_service_cache, r);
     struct list *item;
@@ -399,12 +399,12 @@ static void shut(struct recipe *r)
 
 void pawl_service_cache_free(struct pawl_service_cache *s)
 {
-    recipe_free(s == NULL ? NULL : &s->r, shut);
+    recipe_free(s == NULL ? NULL : &s->r, services_shut);
 }
 
 /* ---- questions ---- */
 
-static int start_wait(struct ask *a)
+static int services_start_wait(struct ask *a)
 {
     struct pawl_service_cache *s = container_of(a->r, struct pawl_service_cache, r);
 
@@ -420,7 +420,7 @@ int pawl_service_cache_wait(struct pawl_service_cache *s, int timeout_ms)
 {
     struct ask a;
 
-    return ask_only_wait(s == NULL ? NULL : &s->r, &a, start_wait, timeout_ms);
+    return ask_only_wait(s == NULL ? NULL : &s->r, &a, services_start_wait, timeout_ms);
 }
 
 int pawl_service_cache_instances(struct pawl_service_cache *s, struct pawl_instances **out)

@@ -67,7 +67,7 @@ static struct trouble *find_trouble(const struct pawl_provider *p, const struct 
     return NULL;
 }
 
-static void note_error(struct pawl_provider *p, const struct pawl_instance *i)
+static void provider_note_error(struct pawl_provider *p, const struct pawl_instance *i)
 {
     struct trouble *t = find_trouble(p, i);
     struct shared_instance *copy;
@@ -96,7 +96,7 @@ void pawl_provider_note_error(struct pawl_provider *p, const struct pawl_instanc
     i = instance_taken(given);
     forget_old(p);
     if (i.id != NULL) {
-        note_error(p, &i);
+        provider_note_error(p, &i);
     }
     recipe_looked(&p->s->r);
 }

@@ -69,7 +69,7 @@ static int make_parts(struct pawl_group *g, struct pawl_client *c)
     return rc;
 }
 
-static int fill(struct pawl_group *g, const char *path, const char *id)
+static int group_fill(struct pawl_group *g, const char *path, const char *id)
 {
     g->base = recipe_copy(path);
     g->path = id == NULL || g->base == NULL ? NULL : recipe_join(path, id);
@@ -101,7 +101,7 @@ int pawl_group_join(struct pawl_client *c, const char *path, const char *id,
     }
     pthread_mutex_init(&g->lock, NULL);
     TAKE(g->o, options);
-    rc = fill(g, path, id);
+    rc = group_fill(g, path, id);
     rc = rc != 0 ? rc : make_parts(g, c);
     if (rc != 0) {
         pawl_group_leave(g);

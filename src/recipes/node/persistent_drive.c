@@ -113,7 +113,7 @@ void persistent_event(const struct pawl_event *event, void *node)
     }
 }
 
-static void unwatch(struct pawl_persistent_node *n)
+static void persistent_unwatch(struct pawl_persistent_node *n)
 {
     recipe_unwatch(&n->r, &n->watch, n->path, PAWL_WATCHES_DATA);
 }
@@ -125,7 +125,7 @@ static void exists_done(const struct pawl_reply *reply, void *node)
 
     n->busy = false;
     if (n->r.freed) {
-        unwatch(n);
+        persistent_unwatch(n);
     } else if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
         n->there = reply->err != PAWL_ERR_NO_NODE;
         persistent_go_on(n);
@@ -142,7 +142,7 @@ static int send_exists(struct pawl_persistent_node *n)
 
 /* ---- making ---- */
 
-static void delete_node(struct pawl_persistent_node *n, const char *path)
+static void persistent_delete(struct pawl_persistent_node *n, const char *path)
 {
     if (!persistent_is_ttl(n->o.mode) && path != NULL) {
         (void)pawl_delete_async(
@@ -151,7 +151,7 @@ static void delete_node(struct pawl_persistent_node *n, const char *path)
     }
 }
 
-static void created(struct pawl_persistent_node *n, const char *path)
+static void persistent_created(struct pawl_persistent_node *n, const char *path)
 {
     if (n->path == NULL) {
         n->path = recipe_copy(path);
@@ -159,7 +159,7 @@ static void created(struct pawl_persistent_node *n, const char *path)
         if (n->touch == NULL) {
             free(n->path);
             n->path = NULL;
-            delete_node(n, path);
+            persistent_delete(n, path);
             pause_then_go_on(n);
             return;
         }
@@ -176,7 +176,7 @@ static void created(struct pawl_persistent_node *n, const char *path)
 static void delete_uncertain(struct pawl_persistent_node *n)
 {
     if (n->path != NULL || (!persistent_is_sequential(n->o.mode) && !n->o.is_protected)) {
-        delete_node(n, n->path != NULL ? n->path : n->base);
+        persistent_delete(n, n->path != NULL ? n->path : n->base);
     }
 }
 
@@ -192,15 +192,15 @@ static void create_done(const struct pawl_reply *reply, void *node)
     n->busy = false;
     if (n->r.freed) {
         if (reply->err == 0) {
-            delete_node(n, reply->path);
+            persistent_delete(n, reply->path);
         } else if (may_be_made(reply)) {
             delete_uncertain(n);
         }
     } else if (reply->err == 0) {
-        created(n, reply->path);
+        persistent_created(n, reply->path);
     } else if (reply->err == PAWL_ERR_NODE_EXISTS) {
         n->unwritten = true;
-        created(n, n->path != NULL ? n->path : n->base);
+        persistent_created(n, n->path != NULL ? n->path : n->base);
     } else {
         n->unwritten = true;
         n->uncertain = n->uncertain || may_be_made(reply);
@@ -210,7 +210,7 @@ static void create_done(const struct pawl_reply *reply, void *node)
 }
 
 /* The first time the server may choose the name; after that it is the same for ever. */
-static int send_create(struct pawl_persistent_node *n)
+static int persistent_send_create(struct pawl_persistent_node *n)
 {
     bool first = n->path == NULL;
     int parents = n->o.no_parents ? 0 : PAWL_CONTAINER_PARENTS;
@@ -247,7 +247,7 @@ static void set_done(const struct pawl_reply *reply, void *node)
     recipe_unref(&n->r);
 }
 
-static int send_set(struct pawl_persistent_node *n)
+static int persistent_send_set(struct pawl_persistent_node *n)
 {
     n->unwritten = false;
     return pawl_set_async(
@@ -268,11 +268,11 @@ void persistent_go_on(void *node)
     }
     timer_clear(n->r.e, &n->again);
     if (!n->there) {
-        rc = send_create(n);
+        rc = persistent_send_create(n);
     } else if (!step_watch_is_set(&n->watch)) {
         rc = send_exists(n);
     } else if (n->unwritten) {
-        rc = send_set(n);
+        rc = persistent_send_set(n);
     } else {
         return;
     }
@@ -307,9 +307,9 @@ void persistent_state_changed(enum pawl_state state, void *node)
 
 void persistent_let_go(struct pawl_persistent_node *n)
 {
-    unwatch(n);
+    persistent_unwatch(n);
     if (n->there) {
-        delete_node(n, n->path);
+        persistent_delete(n, n->path);
     } else if (n->uncertain) {
         delete_uncertain(n);
     }

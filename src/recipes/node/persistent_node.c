@@ -12,7 +12,7 @@
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
+static void persistent_destroy(struct recipe *r)
 {
     struct pawl_persistent_node *n = container_of(r, struct pawl_persistent_node, r);
 
@@ -76,7 +76,7 @@ static int take_acls(struct pawl_persistent_node *n)
     return 0;
 }
 
-static bool are_good(const char *path, const struct pawl_persistent_options *o)
+static bool persistent_options_are_good(const char *path, const struct pawl_persistent_options *o)
 {
     return prepare_is_good_path(path, persistent_is_sequential(o->mode)) &&
            strcmp(path, "/") != 0 && (!persistent_is_ttl(o->mode) || o->ttl_ms > 0);
@@ -86,7 +86,7 @@ static int node_new(struct pawl_client *c, const char *path,
                     const struct pawl_persistent_options *o, struct pawl_persistent_node **out)
 {
     struct pawl_persistent_node *n = calloc(1, sizeof(*n));
-    int rc = n == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&n->r, c, destroy);
+    int rc = n == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&n->r, c, persistent_destroy);
 
     if (rc != 0) {
         free(n);
@@ -102,7 +102,7 @@ static int node_new(struct pawl_client *c, const char *path,
     rc = n->base == NULL ? PAWL_ERR_NO_MEMORY : take_acls(n);
     rc = rc != 0 ? rc : take_data(n, o->data);
     if (rc != 0) {
-        destroy(&n->r);
+        persistent_destroy(&n->r);
         return rc;
     }
     *out = n;
@@ -124,7 +124,7 @@ int pawl_persistent_node_new(struct pawl_client *c, const char *path,
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     TAKE(o, options);
-    rc = c == NULL || out == NULL || path == NULL || !are_good(path, &o)
+    rc = c == NULL || out == NULL || path == NULL || !persistent_options_are_good(path, &o)
              ? PAWL_ERR_BAD_ARGUMENTS
              : node_new(c, path, &o, &n);
     rc = rc != 0 ? rc : recipe_begin(&n->r);
@@ -141,7 +141,7 @@ int pawl_persistent_node_new(struct pawl_client *c, const char *path,
     return 0;
 }
 
-static void shut(struct recipe *r)
+static void persistent_shut(struct recipe *r)
 {
     struct pawl_persistent_node *n = container_of(r, struct pawl_persistent_node, r);
 
@@ -154,12 +154,12 @@ static void shut(struct recipe *r)
 
 void pawl_persistent_node_free(struct pawl_persistent_node *n)
 {
-    recipe_free(n == NULL ? NULL : &n->r, shut);
+    recipe_free(n == NULL ? NULL : &n->r, persistent_shut);
 }
 
 /* ---- calls ---- */
 
-static int start_wait(struct ask *a)
+static int persistent_start_wait(struct ask *a)
 {
     struct pawl_persistent_node *n = container_of(a->r, struct pawl_persistent_node, r);
     int rc = n->closed != 0 ? n->closed : n->failed;
@@ -178,7 +178,7 @@ int pawl_persistent_node_wait(struct pawl_persistent_node *n, int timeout_ms)
 {
     struct ask a;
 
-    return ask_only_wait(n == NULL ? NULL : &n->r, &a, start_wait, timeout_ms);
+    return ask_only_wait(n == NULL ? NULL : &n->r, &a, persistent_start_wait, timeout_ms);
 }
 
 int pawl_persistent_node_set(struct pawl_persistent_node *n, struct pawl_bytes data)

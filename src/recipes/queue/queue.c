@@ -15,7 +15,7 @@ enum { LONGEST_NAP_MS = 30000 }; /* the wall clock may be set meanwhile */
 
 /* ---- the folders ---- */
 
-static void make_folder(struct pawl_queue *q, const char *path, pawl_reply_fn done)
+static void queue_make_folder(struct pawl_queue *q, const char *path, pawl_reply_fn done)
 {
     int rc = pawl_create_async(q->r.client,
                                PAWL_CREATE(.path = path, .data = {q->owner, strlen(q->owner)},
@@ -38,7 +38,7 @@ static bool is_made(struct pawl_queue *q, int err, const char *path, pawl_reply_
         return false;
     }
     if (is_link_trouble(err)) {
-        make_folder(q, path, done);
+        queue_make_folder(q, path, done);
     } else if (err != 0 && err != PAWL_ERR_NODE_EXISTS) {
         log_warn("queue %s: %s cannot be made: %s", q->base, path, pawl_strerror(err));
         queue_failed(q, err);
@@ -63,7 +63,7 @@ static void folder_made(const struct pawl_reply *reply, void *queue)
 
     if (is_made(q, recipe_was_done(reply) ? 0 : reply->err, q->base, folder_made)) {
         if (q->lock_base != NULL) {
-            make_folder(q, q->lock_base, lock_folder_made);
+            queue_make_folder(q, q->lock_base, lock_folder_made);
         } else {
             q->ready = true;
             queue_next(q);
@@ -77,13 +77,13 @@ void queue_make(struct pawl_queue *q)
     q->ready = false;
     q->dirty = true;
     if (!q->making) {
-        make_folder(q, q->base, folder_made);
+        queue_make_folder(q, q->base, folder_made);
     }
 }
 
 /* ---- the listing ---- */
 
-static void folder_event(const struct pawl_event *event, void *queue)
+static void queue_folder_event(const struct pawl_event *event, void *queue)
 {
     struct pawl_queue *q = queue;
 
@@ -98,7 +98,7 @@ static void unwatch_all(struct pawl_queue *q)
     recipe_unwatch(&q->r, &q->lock_watch, q->lock_base, PAWL_WATCHES_CHILDREN);
 }
 
-static int take_list(struct pawl_queue *q, const struct pawl_reply *reply)
+static int queue_take_list(struct pawl_queue *q, const struct pawl_reply *reply)
 {
     struct queue_entry *entries = NULL;
     size_t n = 0;
@@ -120,7 +120,7 @@ static int take_list(struct pawl_queue *q, const struct pawl_reply *reply)
     return rc;
 }
 
-static void listed(const struct pawl_reply *reply, void *queue)
+static void queue_listed(const struct pawl_reply *reply, void *queue)
 {
     struct pawl_queue *q = queue;
 
@@ -129,7 +129,7 @@ static void listed(const struct pawl_reply *reply, void *queue)
         unwatch_all(q);
     } else if (reply->err == PAWL_ERR_NO_NODE) {
         queue_make(q);
-    } else if (reply->err == 0 && take_list(q, reply) == 0) {
+    } else if (reply->err == 0 && queue_take_list(q, reply) == 0) {
         queue_next(q);
     } else {
         q->dirty = true;
@@ -145,7 +145,7 @@ static void ask_list(struct pawl_queue *q)
     if (q->listing) {
         return;
     }
-    rc = pawl_children_async(q->r.client, q->base, &q->watch.ask, listed, q);
+    rc = pawl_children_async(q->r.client, q->base, &q->watch.ask, queue_listed, q);
     q->dirty = rc != 0;
     if (rc == 0) {
         q->listing = true;
@@ -339,7 +339,7 @@ void queue_next(struct pawl_queue *q)
 
 /* ---- life ---- */
 
-static void destroy(struct recipe *r)
+static void queue_destroy(struct recipe *r)
 {
     struct pawl_queue *q = container_of(r, struct pawl_queue, r);
 
@@ -353,7 +353,7 @@ static void destroy(struct recipe *r)
 }
 
 /* Our lock must be told from that of another queue of this process: hence the id. */
-static int fill(struct pawl_queue *q, const char *path)
+static int queue_fill(struct pawl_queue *q, const char *path)
 {
     size_t len;
 
@@ -372,7 +372,7 @@ static int fill(struct pawl_queue *q, const char *path)
     return 0;
 }
 
-static int begin(struct pawl_queue *q, const char *path)
+static int queue_begin(struct pawl_queue *q, const char *path)
 {
     bool locks = q->o.lock_path != NULL;
     int rc = recipe_begin(&q->r);
@@ -380,7 +380,7 @@ static int begin(struct pawl_queue *q, const char *path)
     if (rc != 0) {
         return rc;
     }
-    rc = fill(q, path);
+    rc = queue_fill(q, path);
     if (rc == 0 && locks && q->lock_base == NULL) {
         rc = PAWL_ERR_NO_MEMORY;
     }
@@ -391,7 +391,7 @@ static int begin(struct pawl_queue *q, const char *path)
     return rc;
 }
 
-static bool are_good(const struct pawl_queue_options *o)
+static bool queue_options_are_good(const struct pawl_queue_options *o)
 {
     return (unsigned)o->kind <= PAWL_QUEUE_DELAY &&
            (unsigned)o->on_failure <= PAWL_ON_FAILURE_DROP && o->max_items >= 0 &&
@@ -415,7 +415,7 @@ int pawl_queue_new(struct pawl_client *c, const char *path,
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     q = calloc(1, sizeof(*q));
-    rc = q == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&q->r, c, destroy);
+    rc = q == NULL ? PAWL_ERR_NO_MEMORY : recipe_init(&q->r, c, queue_destroy);
     if (rc != 0) {
         free(q);
         return rc;
@@ -425,13 +425,13 @@ int pawl_queue_new(struct pawl_client *c, const char *path,
     list_init(&q->sent);
     list_init(&q->flushes);
     timer_init(&q->timer, wake, q);
-    recipe_watch_init(&q->r, &q->watch, folder_event, q);
+    recipe_watch_init(&q->r, &q->watch, queue_folder_event, q);
     recipe_watch_init(&q->r, &q->lock_watch, locks_event, q);
     job_init(q);
     refused_init(&q->refused);
-    rc = are_good(&q->o) ? begin(q, path) : PAWL_ERR_BAD_ARGUMENTS;
+    rc = queue_options_are_good(&q->o) ? queue_begin(q, path) : PAWL_ERR_BAD_ARGUMENTS;
     if (rc != 0) {
-        destroy(&q->r);
+        queue_destroy(&q->r);
         return rc;
     }
     *out = q;
@@ -439,7 +439,7 @@ int pawl_queue_new(struct pawl_client *c, const char *path,
 }
 
 /* The node that is being consumed looks after itself: its answers find that we are freed. */
-static void shut(struct recipe *r)
+static void queue_shut(struct recipe *r)
 {
     struct pawl_queue *q = container_of(r, struct pawl_queue, r);
 
@@ -450,5 +450,5 @@ static void shut(struct recipe *r)
 
 void pawl_queue_free(struct pawl_queue *q)
 {
-    recipe_free(q == NULL ? NULL : &q->r, shut);
+    recipe_free(q == NULL ? NULL : &q->r, queue_shut);
 }

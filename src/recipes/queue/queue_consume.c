@@ -264,7 +264,7 @@ static void requeue(struct pawl_queue *q)
     }
 }
 
-static void deleted(const struct pawl_reply *reply, void *queue)
+static void consume_deleted(const struct pawl_reply *reply, void *queue)
 {
     struct pawl_queue *q = queue;
 
@@ -279,8 +279,9 @@ static void deleted(const struct pawl_reply *reply, void *queue)
 
 static void delete_item(struct pawl_queue *q)
 {
-    int rc = pawl_delete_async(
-        q->r.client, PAWL_DELETE(.path = q->job.path, .flags = PAWL_IDEMPOTENT), deleted, q);
+    int rc =
+        pawl_delete_async(q->r.client, PAWL_DELETE(.path = q->job.path, .flags = PAWL_IDEMPOTENT),
+                          consume_deleted, q);
 
     if (rc == 0) {
         recipe_ref(&q->r);
@@ -398,7 +399,7 @@ static void hand_over(struct pawl_queue *q)
 
 /* Gone: somebody else has it. When the answer was lost it may have been us: then it is lost, which
  * at most once allows; if it is still there it comes with the next listing. */
-static void taken(const struct pawl_reply *reply, void *queue)
+static void consume_taken(const struct pawl_reply *reply, void *queue)
 {
     struct pawl_queue *q = queue;
     int err = reply->err;
@@ -414,10 +415,11 @@ static void taken(const struct pawl_reply *reply, void *queue)
     recipe_unref(&q->r);
 }
 
-static void take(struct pawl_queue *q, int32_t version)
+static void consume_take(struct pawl_queue *q, int32_t version)
 {
-    int rc = pawl_delete_async(
-        q->r.client, PAWL_DELETE(.path = q->job.path, .only_if = pawl_version(version)), taken, q);
+    int rc = pawl_delete_async(q->r.client,
+                               PAWL_DELETE(.path = q->job.path, .only_if = pawl_version(version)),
+                               consume_taken, q);
 
     if (rc == 0) {
         job_move(q, JOB_TAKING);
@@ -439,7 +441,7 @@ static void read_item(const struct pawl_reply *reply, void *queue)
     } else if (reply->err != 0 || j->data.failed) {
         end_badly(q, reply->err != 0 ? reply->err : PAWL_ERR_NO_MEMORY);
     } else if (j->lock == NULL) {
-        take(q, reply->stat.version);
+        consume_take(q, reply->stat.version);
     } else {
         hand_over(q);
     }

@@ -152,7 +152,7 @@ static uint64_t rank_of(enum pawl_queue_kind kind, const char *name)
 }
 
 /* The number wraps from 2147483647 to negative: what counts is the distance from some other. */
-static void place(struct queue_entry *e, const char *name, size_t stem, int64_t *origin)
+static void name_place(struct queue_entry *e, const char *name, size_t stem, int64_t *origin)
 {
     int64_t number;
 
@@ -202,7 +202,7 @@ int queue_entries_new(const char *prefix, enum pawl_queue_kind kind,
         }
         memcpy(copy, name, size);
         entries[found].rank = rank_of(kind, name);
-        place(&entries[found], name, queue_name_stem(prefix, name), &origin);
+        name_place(&entries[found], name, queue_name_stem(prefix, name), &origin);
         entries[found++].name = copy;
     }
     if (entries == NULL) {

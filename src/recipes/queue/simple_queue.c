@@ -39,7 +39,7 @@ struct take {
     void *arg;
 };
 
-static void list_it(struct take *t);
+static void take_list_names(struct take *t);
 static void read_next(struct take *t);
 
 /* ---- life of a take ---- */
@@ -77,7 +77,7 @@ static void take_end(struct take *t, int err)
     ask_end(&t->ask, err);
 }
 
-static void taken(const struct pawl_reply *reply, void *take);
+static void take_deleted(const struct pawl_reply *reply, void *take);
 
 /* An item whose delete has been sent may be ours already: its answer is waited for, so that it is
  * not lost. One that has not been sent never will be. */
@@ -89,7 +89,7 @@ static void give_up_take(struct ask *a, int err)
     if (!t->taking) {
         take_end(t, err);
     } else {
-        step_withdraw(a->r->e, taken, t);
+        step_withdraw(a->r->e, take_deleted, t);
     }
 }
 
@@ -104,7 +104,7 @@ static void nobody_wants_it(struct take *t)
                       NULL, NULL);
 }
 
-static void taken(const struct pawl_reply *reply, void *take)
+static void take_deleted(const struct pawl_reply *reply, void *take)
 {
     struct take *t = take;
 
@@ -132,7 +132,7 @@ static void read_done(const struct pawl_reply *reply, void *take)
         strbuf_cstr(&t->data);
         rc = rc == 0 && (t->data.failed || t->data.data == NULL) ? PAWL_ERR_NO_MEMORY : rc;
         if (rc == 0 && !t->peeks) {
-            rc = pawl_delete_async(t->q->r.client, PAWL_DELETE(.path = t->path), taken, t);
+            rc = pawl_delete_async(t->q->r.client, PAWL_DELETE(.path = t->path), take_deleted, t);
             t->taking = rc == 0;
         }
         if (t->taking) {
@@ -152,7 +152,7 @@ static void none_left(struct take *t)
         t->idle = true;
     } else {
         t->emptied = true;
-        list_it(t);
+        take_list_names(t);
     }
 }
 
@@ -178,14 +178,14 @@ static void read_next(struct take *t)
 
 /* ---- the listing ---- */
 
-static void made(const struct pawl_reply *reply, void *take)
+static void take_folder_made(const struct pawl_reply *reply, void *take)
 {
     struct take *t = take;
     int err = reply->err;
 
     if (!t->ask.ended) {
         if (err == 0 || err == PAWL_ERR_NODE_EXISTS || is_link_trouble(err)) {
-            list_it(t);
+            take_list_names(t);
         } else {
             take_end(t, err);
         }
@@ -194,12 +194,12 @@ static void made(const struct pawl_reply *reply, void *take)
 }
 
 /* The server removes a container that has become empty: who waits makes it again. */
-static void make_folder(struct take *t)
+static void take_make_folder(struct take *t)
 {
     int rc = pawl_create_async(t->q->r.client,
                                PAWL_CREATE(.path = t->q->base, .data = {"", 0},
                                            .mode = PAWL_CONTAINER, .flags = PAWL_CONTAINER_PARENTS),
-                               made, t);
+                               take_folder_made, t);
 
     if (rc != 0) {
         take_end(t, rc);
@@ -208,18 +208,18 @@ static void make_folder(struct take *t)
     }
 }
 
-static void folder_event(const struct pawl_event *event, void *take)
+static void take_folder_event(const struct pawl_event *event, void *take)
 {
     struct take *t = take;
 
     (void)event;
     if (!t->ask.ended && t->idle) {
         t->idle = false;
-        list_it(t);
+        take_list_names(t);
     }
 }
 
-static void take_list(struct take *t, const struct pawl_strings *names)
+static void take_names(struct take *t, const struct pawl_strings *names)
 {
     int rc;
 
@@ -234,27 +234,27 @@ static void take_list(struct take *t, const struct pawl_strings *names)
     }
 }
 
-static void listed(const struct pawl_reply *reply, void *take)
+static void take_listed(const struct pawl_reply *reply, void *take)
 {
     struct take *t = take;
 
     if (t->ask.ended) {
         take_unwatch(t);
     } else if (reply->err == 0) {
-        take_list(t, &reply->children);
+        take_names(t, &reply->children);
     } else if (reply->err == PAWL_ERR_NO_NODE && t->waits) {
-        make_folder(t);
+        take_make_folder(t);
     } else {
         take_end(t, reply->err == PAWL_ERR_NO_NODE ? PAWL_ERR_OPERATION_TIMEOUT : reply->err);
     }
     ask_unref(&t->ask);
 }
 
-static void list_it(struct take *t)
+static void take_list_names(struct take *t)
 {
     bool with_watch = t->waits && t->emptied;
     int rc = pawl_children_async(t->q->r.client, t->q->base, with_watch ? &t->watch.ask : NULL,
-                                 listed, t);
+                                 take_listed, t);
 
     if (rc != 0) {
         take_end(t, rc);
@@ -282,7 +282,7 @@ static int start_take(struct ask *a)
 
     t->waits = !a->is_try;
     list_push_back(&t->q->takes, &a->link);
-    list_it(t);
+    take_list_names(t);
     return 0;
 }
 
@@ -302,7 +302,7 @@ static struct ask *new_take(struct pawl_simple_queue *q, bool peeks, pawl_take_f
     t->ask.give_up = give_up_take;
     t->ask.drop = drop_take;
     strbuf_init(&t->data, STRBUF_NO_LIMIT);
-    step_watch_init(&t->watch, folder_event, t, take_watch_ref, take_watch_unref, t);
+    step_watch_init(&t->watch, take_folder_event, t, take_watch_ref, take_watch_unref, t);
     return &t->ask;
 }
 
