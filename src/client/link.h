@@ -32,6 +32,7 @@ void link_forget(struct engine *e); /* in a forked child: the link is the parent
 void link_next_address(struct engine *e, int64_t now_ms); /* the one tried takes too long */
 void link_flush(struct engine *e, int64_t now_ms);
 void link_read(struct engine *e, int64_t now_ms); /* what is there, and feeds it to the core */
+void link_ended(struct engine *e);                /* by the server */
 void link_arm(struct engine *e);                  /* who reads it may have changed */
 void link_probe(struct engine *e);                /* a question to another host */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open.c - a handle from its options. */
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,13 +30,13 @@ void pawl_client_options_init(struct pawl_client_options *options)
     options->size = sizeof(*options);
 }
 
-static void take_options(struct pawl_client_options *o, const struct pawl_client_options *given)
+/* What was left at zero. */
+static void fill_in_options(struct pawl_client_options *o)
 {
-    TAKE(*o, given);
-    o->session_timeout_ms = o->session_timeout_ms > 0 ? o->session_timeout_ms : DEFAULT_SESSION_MS;
+    o->session_timeout_ms = o->session_timeout_ms != 0 ? o->session_timeout_ms : DEFAULT_SESSION_MS;
     o->timeout_ms = o->timeout_ms != 0 ? o->timeout_ms : DEFAULT_CALL_MS;
-    o->close_timeout_ms = o->close_timeout_ms > 0 ? o->close_timeout_ms : DEFAULT_CLOSE_MS;
-    o->lost_percent = o->lost_percent >= 1 && o->lost_percent <= 100 ? o->lost_percent : 100;
+    o->close_timeout_ms = o->close_timeout_ms != 0 ? o->close_timeout_ms : DEFAULT_CLOSE_MS;
+    o->lost_percent = o->lost_percent != 0 ? o->lost_percent : 100;
     o->max_request_bytes =
         o->max_request_bytes > 0 ? o->max_request_bytes : (size_t)DEFAULT_REQUEST_BYTES;
     o->max_reply_bytes = o->max_reply_bytes > 0 ? o->max_reply_bytes : (size_t)DEFAULT_REPLY_BYTES;
@@ -166,6 +167,32 @@ static int refuse(int rc, const char *format, ...)
     return rc;
 }
 
+/* Zero is the usual. */
+static int check_numbers(const struct pawl_client_options *o)
+{
+    const struct {
+        const char *name;
+        int value, least, most;
+    } numbers[] = {
+        {"session_timeout_ms", o->session_timeout_ms, 0, INT_MAX},
+        {"connect_timeout_ms", o->connect_timeout_ms, 0, INT_MAX},
+        {"close_timeout_ms", o->close_timeout_ms, 0, INT_MAX},
+        {"timeout_ms", o->timeout_ms, -1, INT_MAX},
+        {"lost_percent", o->lost_percent, 0, 100},
+        {"dispatch", (int)o->dispatch, PAWL_DISPATCH_THREAD, PAWL_DISPATCH_EXTERNAL},
+        {"retry.kind", (int)o->retry.kind, PAWL_RETRY_NONE, PAWL_RETRY_FOREVER},
+        {"log_level", (int)o->log_level, PAWL_LOG_ERROR, PAWL_LOG_DEBUG},
+    };
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (numbers[i].value < numbers[i].least || numbers[i].value > numbers[i].most) {
+            return refuse(PAWL_ERR_BAD_ARGUMENTS, "%s is %d, not %d to %d", numbers[i].name,
+                          numbers[i].value, numbers[i].least, numbers[i].most);
+        }
+    }
+    return 0;
+}
+
 /* What is not there, or nothing that we know. */
 static int check_options(const struct pawl_client_options *o)
 {
@@ -176,20 +203,20 @@ static int check_options(const struct pawl_client_options *o)
         return refuse(PAWL_ERR_BAD_ARGUMENTS, "no servers are given");
     }
     for (size_t i = 0; i < o->n_auths; i++) {
-        if (o->auths == NULL || o->auths[i].scheme == NULL) {
-            return refuse(PAWL_ERR_BAD_ARGUMENTS, "auths[%zu] has no scheme", i);
+        if (o->auths == NULL || o->auths[i].scheme == NULL || !take_is_data(o->auths[i].auth)) {
+            return refuse(PAWL_ERR_BAD_ARGUMENTS, "auths[%zu] has no scheme, or no bytes", i);
         }
     }
-    if (o->acls.n > 0 && o->acls.items == NULL) {
-        return refuse(PAWL_ERR_BAD_ARGUMENTS, "acls has no items");
+    if (!take_is_acls(o->acls)) {
+        return refuse(PAWL_ERR_BAD_ARGUMENTS, "acls has no items, or one without scheme or id");
+    }
+    if (!take_is_data(o->attach)) {
+        return refuse(PAWL_ERR_BAD_ARGUMENTS, "attach is NULL but has a length");
     }
     if ((o->flags & ~flags) != 0) {
         return refuse(PAWL_ERR_BAD_ARGUMENTS, "unknown flags: %#x", (unsigned)(o->flags & ~flags));
     }
-    if (o->dispatch < PAWL_DISPATCH_THREAD || o->dispatch > PAWL_DISPATCH_EXTERNAL) {
-        return refuse(PAWL_ERR_BAD_ARGUMENTS, "dispatch is none of PAWL_DISPATCH_...");
-    }
-    return 0;
+    return check_numbers(o);
 }
 
 /* Which part of it was not liked. */
@@ -252,8 +279,9 @@ int pawl_client_open(const struct pawl_client_options *options, struct pawl_clie
                       "the options were not begun with "
                       "pawl_client_options_init() or PAWL_CLIENT_OPTIONS()");
     }
-    take_options(&o, options);
+    TAKE(o, options);
     rc = check_options(&o);
+    fill_in_options(&o);
     rc = rc != 0 ? rc : open_engine(&o, out);
     if (rc != 0 && o.log != NULL) {
         o.log(PAWL_LOG_ERROR, open_error, o.log_arg);

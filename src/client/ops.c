@@ -75,7 +75,7 @@ static int check_create(const struct pawl_create *req)
         req->mode > PAWL_TTL_SEQUENTIAL || (req->flags & ~CREATE_FLAGS) != 0) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
-    if ((req->mode == PAWL_TTL || req->mode == PAWL_TTL_SEQUENTIAL) && req->ttl_ms <= 0) {
+    if (create_op(req->mode) == OP_CREATE_TTL ? req->ttl_ms <= 0 : req->ttl_ms != 0) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     return 0;
@@ -434,7 +434,7 @@ static int ops_prepare_auth(struct pawl_client *c, const struct pawl_auth *auth,
 {
     int rc = prepare_begin(c, p, OP_AUTH);
 
-    if (rc == 0 && (auth == NULL || auth->scheme == NULL)) {
+    if (rc == 0 && (auth == NULL || auth->scheme == NULL || !take_is_data(auth->auth))) {
         rc = PAWL_ERR_BAD_ARGUMENTS;
     }
     if (rc != 0) {
@@ -621,6 +621,7 @@ static int ops_prepare_reconfig(struct pawl_client *c, const struct pawl_reconfi
     struct pawl_reconfig req;
     int rc = prepare_begin(c, p, OP_RECONFIG);
 
+    rc = rc != 0 || given != NULL ? rc : PAWL_ERR_BAD_ARGUMENTS;
     TAKE_CHECKED(rc, req, given);
     p->q.joining = text_or_null(req.joining);
     p->q.leaving = text_or_null(req.leaving);

@@ -6,6 +6,7 @@
 #include "client/engine.h"
 #include "client/gzip.h"
 #include "client/handle.h"
+#include "client/take.h"
 #include "wire/path.h"
 
 int prepare_begin(const struct pawl_client *c, struct prepared *p, int32_t op)
@@ -158,11 +159,11 @@ int prepare_choose_acl(struct engine *e, struct strbuf *out, const struct pawl_a
 {
     struct pawl_acls acls = *given;
 
-    if (acls.n > 0 && acls.items == NULL) {
-        return PAWL_ERR_BAD_ARGUMENTS;
-    }
     if (acls.n == 0 && e->settings.acl_provider != NULL) {
         e->settings.acl_provider(path, &acls, e->settings.acl_provider_arg);
+    }
+    if (!take_is_acls(acls)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
     }
     if (acls.n == 0) {
         *list = e->settings.default_acl;
@@ -180,7 +181,7 @@ int prepare_put_data(const struct pawl_client *c, struct prepared *p, const stru
     size_t len;
     int rc;
 
-    if (data->data == NULL && data->len > 0) {
+    if (!take_is_data(*data)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     p->q.data = bytes_of(data->data, data->len);

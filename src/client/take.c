@@ -31,3 +31,21 @@ void take_struct(void *to, size_t to_size, const void *from)
         memcpy(to, from, size < to_size ? size : to_size);
     }
 }
+
+bool take_is_data(struct pawl_bytes data)
+{
+    return data.data != NULL || data.len == 0;
+}
+
+bool take_is_acls(struct pawl_acls acls)
+{
+    if (acls.items == NULL) {
+        return acls.n == 0;
+    }
+    for (size_t i = 0; i < acls.n; i++) {
+        if (acls.items[i].scheme == NULL || acls.items[i].id == NULL) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -233,6 +233,7 @@ int embed_start(const struct pawl_server_options *options, const char *session_d
     struct host_error error = {0};
     int rc;
 
+    *out = NULL;
     pthread_once(&once, set_clock);
     pthread_mutex_init(&s->lock, NULL);
     config_init(&s->config);

@@ -76,6 +76,7 @@ int pawl_server_start(const struct pawl_server_options *options, struct pawl_ser
     if (half_get() != NULL) {
         return half->start(options, out, why, why_size);
     }
+    *out = NULL;
     if (why != NULL && why_size > 0) {
         snprintf(why, why_size, "%s", half_error);
     }

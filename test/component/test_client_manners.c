@@ -59,6 +59,125 @@ static void what_makes_no_sense_is_refused(void **state)
     pawl_client_close(c);
 }
 
+static void a_time_to_live_belongs_to_its_mode(void **state)
+{
+    struct pawl_client *c = client_fixture_open(NULL);
+
+    (void)state;
+    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/f", .ttl_ms = 1000), NULL),
+                     PAWL_ERR_BAD_ARGUMENTS);
+    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/f", .mode = PAWL_TTL), NULL),
+                     PAWL_ERR_BAD_ARGUMENTS);
+    pawl_client_close(c);
+}
+
+static void an_acl_is_whole(void **state)
+{
+    const struct pawl_acl nobody = {PAWL_PERM_ALL, "world", NULL}, nothing = {1, NULL, "anyone"};
+    const struct pawl_acls bad[] = {{NULL, 1}, {&nobody, 1}, {&nothing, 1}};
+    struct pawl_client *c = client_fixture_open(NULL), *other;
+    struct pawl_persistent_node *node;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/f", .acls = bad[i]), NULL),
+                         PAWL_ERR_BAD_ARGUMENTS);
+        assert_int_equal(pawl_set_acl(c, PAWL_SET_ACL(.path = "/", .acls = bad[i]), NULL),
+                         PAWL_ERR_BAD_ARGUMENTS);
+        assert_int_equal(
+            pawl_client_open(PAWL_CLIENT_OPTIONS(.servers = "a", .acls = bad[i]), &other),
+            PAWL_ERR_BAD_ARGUMENTS);
+        assert_non_null(strstr(pawl_open_error(), "acls"));
+        assert_int_equal(
+            pawl_persistent_node_new(c, "/f", PAWL_PERSISTENT_OPTIONS(.acls = bad[i]), &node),
+            PAWL_ERR_BAD_ARGUMENTS);
+    }
+    pawl_client_close(c);
+}
+
+static void check_nothing_is_kept(struct pawl_client *c, struct pawl_bytes none)
+{
+    struct pawl_persistent_node *node;
+    struct pawl_semaphore *semaphore;
+    struct pawl_shared_value *value;
+    struct pawl_group *group;
+    struct pawl_lock *lock;
+
+    assert_int_equal(pawl_lock_new(c, "/n", PAWL_LOCK_OPTIONS(.data = none), &lock),
+                     PAWL_ERR_BAD_ARGUMENTS);
+    assert_int_equal(pawl_semaphore_new(c, "/n",
+                                        PAWL_SEMAPHORE_OPTIONS(.max_leases = 1, .data = none),
+                                        &semaphore),
+                     PAWL_ERR_BAD_ARGUMENTS);
+    assert_int_equal(
+        pawl_persistent_node_new(c, "/n", PAWL_PERSISTENT_OPTIONS(.data = none), &node),
+        PAWL_ERR_BAD_ARGUMENTS);
+    assert_int_equal(pawl_group_join(c, "/n", "a", PAWL_GROUP_OPTIONS(.data = none), &group),
+                     PAWL_ERR_BAD_ARGUMENTS);
+    assert_int_equal(pawl_shared_value_new(c, "/n", none, &value), PAWL_ERR_BAD_ARGUMENTS);
+}
+
+static void check_nothing_is_written(struct pawl_client *c, struct pawl_bytes none)
+{
+    struct pawl_atomic_value_result *result = (struct pawl_atomic_value_result *)c;
+    struct pawl_atomic_value *atomic;
+    struct pawl_simple_queue *simple;
+    struct pawl_shared_value *value;
+    struct pawl_queue *queue;
+
+    assert_int_equal(pawl_atomic_value_new(c, "/n/a", NULL, &atomic), PAWL_OK);
+    assert_int_equal(pawl_atomic_value_force_set(atomic, none, &result), PAWL_ERR_BAD_ARGUMENTS);
+    assert_null(result);
+    pawl_atomic_value_free(atomic);
+    assert_int_equal(pawl_simple_queue_new(c, "/n/s", &simple), PAWL_OK);
+    assert_int_equal(pawl_simple_queue_offer(simple, none), PAWL_ERR_BAD_ARGUMENTS);
+    pawl_simple_queue_free(simple);
+    assert_int_equal(pawl_shared_value_new(c, "/n/v", pawl_str("a"), &value), PAWL_OK);
+    assert_int_equal(pawl_shared_value_set(value, none), PAWL_ERR_BAD_ARGUMENTS);
+    pawl_shared_value_free(value);
+    assert_int_equal(pawl_queue_new(c, "/n/q", NULL, &queue), PAWL_OK);
+    assert_int_equal(pawl_queue_put(queue, PAWL_PUT(.item = none), 1000), PAWL_ERR_BAD_ARGUMENTS);
+    assert_int_equal(pawl_queue_put(queue, PAWL_PUT(.items = &none, .n_items = 1), 1000),
+                     PAWL_ERR_BAD_ARGUMENTS);
+    assert_int_equal(pawl_queue_put(queue, PAWL_PUT(.n_items = 1), 1000), PAWL_ERR_BAD_ARGUMENTS);
+    assert_int_equal(pawl_queue_put(queue, NULL, 1000), PAWL_ERR_BAD_ARGUMENTS);
+    pawl_queue_free(queue);
+}
+
+static void a_length_of_nothing_is_refused_by_recipes(void **state)
+{
+    struct pawl_client *c = client_fixture_open(NULL);
+    const struct pawl_bytes none = {NULL, 5};
+
+    (void)state;
+    check_nothing_is_kept(c, none);
+    check_nothing_is_written(c, none);
+    pawl_client_close(c);
+}
+
+static void numbers_out_of_range_are_refused(void **state)
+{
+    const struct pawl_client_options *const bad[] = {
+        PAWL_CLIENT_OPTIONS(.servers = "a", .session_timeout_ms = -1),
+        PAWL_CLIENT_OPTIONS(.servers = "a", .connect_timeout_ms = -1),
+        PAWL_CLIENT_OPTIONS(.servers = "a", .close_timeout_ms = -1),
+        PAWL_CLIENT_OPTIONS(.servers = "a", .timeout_ms = -2),
+        PAWL_CLIENT_OPTIONS(.servers = "a", .lost_percent = 101),
+        PAWL_CLIENT_OPTIONS(.servers = "a", .dispatch = (enum pawl_dispatch)9),
+        PAWL_CLIENT_OPTIONS(.servers = "a", .retry = {.kind = (enum pawl_retry_kind)9}),
+        PAWL_CLIENT_OPTIONS(.servers = "a", .log_level = (enum pawl_log_level)9),
+    };
+    struct pawl_client *c;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        c = (struct pawl_client *)(uintptr_t)bad[i];
+        assert_int_equal(pawl_client_open(bad[i], &c), PAWL_ERR_BAD_ARGUMENTS);
+        assert_null(c);
+        assert_non_null(strstr(pawl_open_error(), " is "));
+    }
+}
+
 /* Each options struct, all zero: the size was forgotten. */
 static void a_forgotten_size_is_refused(void **state)
 {
@@ -234,6 +353,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_condition_is_said_whole_or_not_at_all),
         cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(a_time_to_live_belongs_to_its_mode),
+        cmocka_unit_test(an_acl_is_whole),
+        cmocka_unit_test(a_length_of_nothing_is_refused_by_recipes),
+        cmocka_unit_test(numbers_out_of_range_are_refused),
         cmocka_unit_test(a_forgotten_size_is_refused),
         cmocka_unit_test(a_bad_list_of_servers_is_explained),
         cmocka_unit_test(the_reason_for_no_link_is_known_and_logged_once),

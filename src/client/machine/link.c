@@ -233,6 +233,14 @@ void link_flush(struct engine *e, int64_t now_ms)
     }
 }
 
+/* By the server, which also does it when we have asked it to. */
+void link_ended(struct engine *e)
+{
+    if (!e->closing) {
+        core_trouble(e->core, "the server has closed the connection");
+    }
+}
+
 /* As much as is there, but not for ever: timers want their turn. */
 void link_read(struct engine *e, int64_t now_ms)
 {
@@ -249,7 +257,7 @@ void link_read(struct engine *e, int64_t now_ms)
         }
         if (n <= 0) {
             if (n == 0) {
-                core_trouble(e->core, "the server has closed the connection");
+                link_ended(e);
             } else {
                 link_trouble(e, room == 0 ? ENOMEM : errno);
             }

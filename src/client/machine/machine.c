@@ -144,9 +144,10 @@ long machine_receive(struct engine *e, struct waiter *w, int64_t left_ms, uint8_
     if (n < 0 && (error == EAGAIN || error == EWOULDBLOCK || error == EINTR)) {
         return 0;
     }
-    if (e->link.fd == w->fd) { /* else it was we who ended it */
-        core_trouble(e->core, n == 0 ? "the server has closed the connection"
-                                     : strerror_r(error, text, sizeof(text)));
+    if (e->link.fd == w->fd && n == 0) { /* else it was we who ended it */
+        link_ended(e);
+    } else if (e->link.fd == w->fd) {
+        core_trouble(e->core, strerror_r(error, text, sizeof(text)));
     }
     return -1;
 }

@@ -30,11 +30,21 @@ static int atomic_value_compute(struct atomic_op *op)
     return atomic_buf_set(&op->after, next->data, next->len) ? 0 : PAWL_ERR_NO_MEMORY;
 }
 
+static int atomic_value_refuse(struct ask *ask)
+{
+    (void)ask;
+    return PAWL_ERR_BAD_ARGUMENTS;
+}
+
 static struct atomic_op *new_op(enum atomic_kind kind, struct pawl_bytes value,
                                 struct pawl_bytes expected)
 {
     struct atomic_op *op = atomic_op_new(kind, atomic_value_compute);
 
+    if (op != NULL && (!take_is_data(value) || !take_is_data(expected))) {
+        op->ask.start = atomic_value_refuse;
+        return op;
+    }
     if (op != NULL && (!atomic_buf_set(&op->value, value.data, value.len) ||
                        !atomic_buf_set(&op->wanted, expected.data, expected.len))) {
         ask_unref(&op->ask);
@@ -119,9 +129,6 @@ static int atomic_value_run_later(struct pawl_atomic_value *a, struct atomic_op 
 
 int pawl_atomic_value_get(struct pawl_atomic_value *a, struct pawl_atomic_value_result **out)
 {
-    if (out != NULL) {
-        *out = NULL;
-    }
     return atomic_value_run_now(a, new_op(ATOMIC_GET, nothing, nothing), out);
 }
 
@@ -133,9 +140,6 @@ int pawl_atomic_value_get_async(struct pawl_atomic_value *a, pawl_atomic_value_f
 int pawl_atomic_value_try_set(struct pawl_atomic_value *a, struct pawl_bytes value,
                               struct pawl_atomic_value_result **out)
 {
-    if (out != NULL) {
-        *out = NULL;
-    }
     return atomic_value_run_now(a, new_op(ATOMIC_CHANGE, value, nothing), out);
 }
 
@@ -148,9 +152,6 @@ int pawl_atomic_value_try_set_async(struct pawl_atomic_value *a, struct pawl_byt
 int pawl_atomic_value_force_set(struct pawl_atomic_value *a, struct pawl_bytes value,
                                 struct pawl_atomic_value_result **out)
 {
-    if (out != NULL) {
-        *out = NULL;
-    }
     return atomic_value_run_now(a, new_op(ATOMIC_FORCE, value, nothing), out);
 }
 
@@ -164,9 +165,6 @@ int pawl_atomic_value_compare_and_set(struct pawl_atomic_value *a, struct pawl_b
                                       struct pawl_bytes value,
                                       struct pawl_atomic_value_result **out)
 {
-    if (out != NULL) {
-        *out = NULL;
-    }
     return atomic_value_run_now(a, new_op(ATOMIC_COMPARE, value, expected), out);
 }
 
@@ -180,9 +178,6 @@ int pawl_atomic_value_compare_and_set_async(struct pawl_atomic_value *a, struct 
 int pawl_atomic_value_initialize(struct pawl_atomic_value *a, struct pawl_bytes value,
                                  struct pawl_atomic_value_result **out)
 {
-    if (out != NULL) {
-        *out = NULL;
-    }
     return atomic_value_run_now(a, new_op(ATOMIC_INITIALIZE, value, nothing), out);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/prepare.h"
+#include "client/take.h"
 
 /* ---- listeners ---- */
 
@@ -198,7 +199,7 @@ int pawl_shared_value_new(struct pawl_client *c, const char *path, struct pawl_b
     if (out != NULL) {
         *out = NULL;
     }
-    if (c == NULL || out == NULL || !prepare_is_good_path(path, false)) {
+    if (c == NULL || out == NULL || !prepare_is_good_path(path, false) || !take_is_data(seed)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     rc = recipe_new(sizeof(*v), c, value_destroy, &r);

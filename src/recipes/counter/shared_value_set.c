@@ -2,6 +2,7 @@
 /* shared_value_set.c - changing it, and the calls that wait. */
 #include <string.h>
 
+#include "client/take.h"
 #include "recipes/counter/cas.h"
 #include "recipes/counter/shared_value.h"
 
@@ -185,13 +186,15 @@ int pawl_shared_value_start_async(struct pawl_shared_value *v, pawl_shared_value
 
 int pawl_shared_value_set(struct pawl_shared_value *v, struct pawl_bytes data)
 {
-    return value_run_now(v, value_new_ask(set, data, NULL, NULL));
+    return !take_is_data(data) ? PAWL_ERR_BAD_ARGUMENTS
+                               : value_run_now(v, value_new_ask(set, data, NULL, NULL));
 }
 
 int pawl_shared_value_set_async(struct pawl_shared_value *v, struct pawl_bytes data,
                                 pawl_shared_value_done_fn done, void *arg)
 {
-    return value_run_later(v, value_new_ask(set, data, done, arg));
+    return !take_is_data(data) ? PAWL_ERR_BAD_ARGUMENTS
+                               : value_run_later(v, value_new_ask(set, data, done, arg));
 }
 
 /* The zxid stands in for the bytes: it has only one value. */
@@ -212,14 +215,16 @@ static struct ask *new_try(const struct pawl_versioned *previous, struct pawl_by
 int pawl_shared_value_try_set(struct pawl_shared_value *v, const struct pawl_versioned *previous,
                               struct pawl_bytes data)
 {
-    return previous == NULL ? PAWL_ERR_BAD_ARGUMENTS
-                            : value_run_now(v, new_try(previous, data, NULL, NULL));
+    return previous == NULL || !take_is_data(data)
+               ? PAWL_ERR_BAD_ARGUMENTS
+               : value_run_now(v, new_try(previous, data, NULL, NULL));
 }
 
 int pawl_shared_value_try_set_async(struct pawl_shared_value *v,
                                     const struct pawl_versioned *previous, struct pawl_bytes data,
                                     pawl_shared_value_done_fn done, void *arg)
 {
-    return previous == NULL ? PAWL_ERR_BAD_ARGUMENTS
-                            : value_run_later(v, new_try(previous, data, done, arg));
+    return previous == NULL || !take_is_data(data)
+               ? PAWL_ERR_BAD_ARGUMENTS
+               : value_run_later(v, new_try(previous, data, done, arg));
 }

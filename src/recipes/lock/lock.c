@@ -183,6 +183,13 @@ static int lock_fill(struct pawl_lock *l, const char *path)
     return lock_take_data(l);
 }
 
+static bool lock_are_good(const struct pawl_lock_options *o)
+{
+    return (unsigned)o->owner <= PAWL_OWNER_THREAD && (unsigned)o->doubt <= PAWL_DOUBT_GO_ON &&
+           o->delay_ms >= 0 && o->permits >= 0 && take_is_data(o->data) &&
+           (o->marker == NULL || (*o->marker != '\0' && strchr(o->marker, '/') == NULL));
+}
+
 int lock_new(struct pawl_client *c, const char *path, const struct pawl_lock_options *options,
              struct pawl_lock **out)
 {
@@ -196,7 +203,7 @@ int lock_new(struct pawl_client *c, const char *path, const struct pawl_lock_opt
     take_struct(&l->o, sizeof(l->o), options);
     list_init(&l->holders);
     note_init(&l->revoke_note, tell_revoked, l);
-    rc = lock_fill(l, path);
+    rc = lock_are_good(&l->o) ? lock_fill(l, path) : PAWL_ERR_BAD_ARGUMENTS;
     if (rc == 0 && l->o.owner == PAWL_OWNER_HANDLE && lock_new_holder(l, recipe_thread()) == NULL) {
         rc = PAWL_ERR_NO_MEMORY;
     }

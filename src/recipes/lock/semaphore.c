@@ -507,7 +507,7 @@ int pawl_semaphore_set_data(struct pawl_semaphore *s, struct pawl_bytes data)
     int rc = recipe_begin(s == NULL ? NULL : &s->r);
 
     if (rc == 0) {
-        rc = semaphore_take_data(s, data);
+        rc = take_is_data(data) ? semaphore_take_data(s, data) : PAWL_ERR_BAD_ARGUMENTS;
         recipe_end(&s->r);
     }
     return rc;
@@ -533,8 +533,10 @@ static int semaphore_fill(struct pawl_semaphore *s, const char *path)
 
 static bool semaphore_are_good(const struct pawl_semaphore_options *o)
 {
-    return o->count == NULL ? o->max_leases > 0
-                            : o->max_leases >= 0 && prepare_is_good_path(o->count, false);
+    bool leases = o->count == NULL ? o->max_leases > 0
+                                   : o->max_leases >= 0 && prepare_is_good_path(o->count, false);
+
+    return leases && (unsigned)o->doubt <= PAWL_DOUBT_GO_ON && take_is_data(o->data);
 }
 
 int semaphore_make(size_t size, struct pawl_client *c, const char *path,

@@ -76,7 +76,7 @@ static int group_fill(struct pawl_group *g, const char *path, const char *id)
     if (g->base == NULL || (id != NULL && g->path == NULL)) {
         return PAWL_ERR_NO_MEMORY;
     }
-    return keep_data(g, g->o.data);
+    return take_is_data(g->o.data) ? keep_data(g, g->o.data) : PAWL_ERR_BAD_ARGUMENTS;
 }
 
 int pawl_group_join(struct pawl_client *c, const char *path, const char *id,
@@ -191,7 +191,8 @@ int pawl_group_members(const struct pawl_group *g, struct pawl_nodes **out)
 
 int pawl_group_set(struct pawl_group *g, struct pawl_bytes data)
 {
-    int rc = g == NULL || g->self == NULL ? PAWL_ERR_BAD_ARGUMENTS : keep_data(g, data);
+    bool good = g != NULL && g->self != NULL && take_is_data(data);
+    int rc = good ? keep_data(g, data) : PAWL_ERR_BAD_ARGUMENTS;
 
     return rc != 0 ? rc : pawl_persistent_node_set(g->self, data);
 }

@@ -79,7 +79,8 @@ static int take_acls(struct pawl_persistent_node *n)
 static bool persistent_options_are_good(const char *path, const struct pawl_persistent_options *o)
 {
     return prepare_is_good_path(path, persistent_is_sequential(o->mode)) &&
-           strcmp(path, "/") != 0 && (!persistent_is_ttl(o->mode) || o->ttl_ms > 0);
+           strcmp(path, "/") != 0 && (!persistent_is_ttl(o->mode) || o->ttl_ms > 0) &&
+           take_is_data(o->data) && take_is_acls(o->acls);
 }
 
 static int node_new(struct pawl_client *c, const char *path,
@@ -188,7 +189,7 @@ int pawl_persistent_node_set(struct pawl_persistent_node *n, struct pawl_bytes d
     if (rc != 0) {
         return rc;
     }
-    rc = take_data(n, data);
+    rc = take_is_data(data) ? take_data(n, data) : PAWL_ERR_BAD_ARGUMENTS;
     if (rc == 0) {
         n->unwritten = true;
         n->failed = 0;

@@ -212,16 +212,29 @@ void puts_send(struct pawl_queue *q)
 
 /* ---- putting ---- */
 
+static bool queue_is_put(const struct pawl_put *put)
+{
+    bool good = take_is_data(put->item) && (put->items != NULL || put->n_items == 0);
+
+    for (size_t i = 0; good && i < put->n_items; i++) {
+        good = take_is_data(put->items[i]);
+    }
+    return good;
+}
+
 static int fill_put(struct put *p, const struct pawl_put *given)
 {
     struct pawl_put put;
     struct strbuf name;
     int rc;
 
-    if (!take_is_good(given)) {
+    if (given == NULL || !take_is_good(given)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     take_struct(&put, sizeof(put), given);
+    if (!queue_is_put(&put)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
     if (put.due_ms == 0) {
         put.due_ms = machine_wall_ms();
     }

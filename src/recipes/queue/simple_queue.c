@@ -332,6 +332,8 @@ static int take_blocking(struct pawl_simple_queue *q, bool peeks, int timeout_ms
     if (q == NULL || data == NULL || len == NULL) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
+    *data = NULL;
+    *len = 0;
     return ask_block(&q->r, new_take(q, peeks, NULL, NULL), timeout_ms, hand_data_over, &out);
 }
 
