@@ -21,6 +21,66 @@ enum { PAUSE_MS = 1000 };
 
 static void drive(struct registration *g);
 
+/* ---- states ---- */
+
+static const uint8_t registration_may_follow[] = {
+    [REGISTRATION_ABSENT] = 1 << REGISTRATION_ABSENT | 1 << REGISTRATION_UNSURE |
+                            1 << REGISTRATION_LISTING | 1 << REGISTRATION_OURS |
+                            1 << REGISTRATION_FREED,
+    [REGISTRATION_UNSURE] = 1 << REGISTRATION_ABSENT | 1 << REGISTRATION_OURS |
+                            1 << REGISTRATION_FOREIGN | 1 << REGISTRATION_DISPLACED |
+                            1 << REGISTRATION_FREED,
+    [REGISTRATION_LISTING] = 1 << REGISTRATION_SEARCHING | 1 << REGISTRATION_FREED,
+    [REGISTRATION_SEARCHING] =
+        1 << REGISTRATION_OURS | 1 << REGISTRATION_ABSENT | 1 << REGISTRATION_FREED,
+    [REGISTRATION_OURS] =
+        1 << REGISTRATION_ABSENT | 1 << REGISTRATION_UNSURE | 1 << REGISTRATION_FREED,
+    [REGISTRATION_FOREIGN] =
+        1 << REGISTRATION_ABSENT | 1 << REGISTRATION_UNSURE | 1 << REGISTRATION_FREED,
+    [REGISTRATION_DISPLACED] =
+        1 << REGISTRATION_ABSENT | 1 << REGISTRATION_UNSURE | 1 << REGISTRATION_FREED,
+    [REGISTRATION_FREED] = 0,
+};
+
+static bool registration_is_numbered(const struct registration *g)
+{
+    return g->instance->i.type == PAWL_SERVICE_DYNAMIC_SEQUENTIAL;
+}
+
+/* What is true of a registration after any move. */
+static void registration_verify(const struct registration *g)
+{
+    bool searches = g->state == REGISTRATION_LISTING || g->state == REGISTRATION_SEARCHING;
+
+    ASSERT(g->n_left <= g->n_candidates);
+    ASSERT(g->n_candidates == 0 || g->state == REGISTRATION_SEARCHING ||
+           g->state == REGISTRATION_FREED);
+    ASSERT(!searches || registration_is_numbered(g));
+    ASSERT(g->state != REGISTRATION_FOREIGN || !g->yields);
+    ASSERT(g->state != REGISTRATION_DISPLACED || g->yields);
+    ASSERT(g->state != REGISTRATION_FREED || (!g->busy && list_empty(&g->asks)));
+}
+
+static void registration_move(struct registration *g, enum registration_state next)
+{
+    ASSERT((registration_may_follow[g->state] & 1 << next) != 0);
+    g->state = next;
+    registration_verify(g);
+}
+
+/* The node at its place has gone, ours or another's. */
+static void registration_node_went(struct registration *g)
+{
+    if (g->state == REGISTRATION_OURS) {
+        g->yields = true;
+        registration_move(g, REGISTRATION_ABSENT);
+    } else if (g->state == REGISTRATION_DISPLACED) {
+        registration_move(g, REGISTRATION_ABSENT);
+    }
+}
+
+/* ---- life ---- */
+
 static void registration_unref(struct registration *g)
 {
     ASSERT(g->refs > 0);
@@ -44,10 +104,9 @@ static void registration_unwatch(struct registration *g)
 /* The event of its watch may be still to come: it goes then. */
 void registration_free(struct registration *g)
 {
-    ASSERT(!g->busy && list_empty(&g->asks));
     timer_clear(g->d->r.e, &g->again);
     list_remove(&g->link);
-    g->gone = true;
+    registration_move(g, REGISTRATION_FREED);
     registration_unwatch(g);
     registration_unref(g);
 }
@@ -99,33 +158,34 @@ static void sent(struct registration *g, int rc)
     }
 }
 
-static void made_it(struct registration *g, const struct pawl_reply *reply)
+/* Without memory for its name a numbered one has to be looked for. */
+static void registration_made(struct registration *g, const struct pawl_reply *reply)
 {
-    bool numbered = g->instance->i.type == PAWL_SERVICE_DYNAMIC_SEQUENTIAL;
+    bool ours = reply->err == 0 && (!registration_is_ephemeral(g) ||
+                                    reply->stat.ephemeral_owner == g->d->r.e->core->session_id);
 
     g->made = reply->path == NULL ? NULL : recipe_copy(reply->path);
-    g->searching = numbered && g->made == NULL; /* there was no memory for its name */
-    g->there = reply->err == 0 && !g->searching &&
-               (!registration_is_ephemeral(g) ||
-                reply->stat.ephemeral_owner == g->d->r.e->core->session_id);
-    g->look = !g->there && !g->searching;
     g->written = g->sent;
+    if (registration_is_numbered(g) && g->made == NULL) {
+        registration_move(g, REGISTRATION_LISTING);
+    } else {
+        registration_move(g, ours ? REGISTRATION_OURS : REGISTRATION_UNSURE);
+    }
 }
 
 static void registration_created(const struct pawl_reply *reply, void *registration)
 {
     struct registration *g = registration;
     struct recipe *r = &g->d->r;
-    int err = reply->err;
+    int err = recipe_was_done(reply) ? 0 : reply->err;
 
     g->busy = false;
-    if (recipe_was_done(reply)) {
-        err = 0;
-        made_it(g, reply);
-    } else if (is_link_trouble(err) && g->instance->i.type == PAWL_SERVICE_DYNAMIC_SEQUENTIAL) {
-        g->searching = true;
+    if (err == 0) {
+        registration_made(g, reply);
+    } else if (is_link_trouble(err) && registration_is_numbered(g)) {
+        registration_move(g, REGISTRATION_LISTING);
     } else if (err == PAWL_ERR_NODE_EXISTS || is_link_trouble(err)) {
-        g->look = true;
+        registration_move(g, REGISTRATION_UNSURE);
     }
     if (err == 0 || err == PAWL_ERR_NODE_EXISTS || err == PAWL_ERR_NO_NODE ||
         is_link_trouble(err)) {
@@ -168,12 +228,12 @@ static bool registration_has_data(const struct registration *g, struct pawl_byte
 static void found(struct registration *g, const struct pawl_reply *reply)
 {
     int64_t owner = reply->stat.ephemeral_owner;
-    bool same = registration_has_data(g, reply->data);
+    bool ours = owner == (registration_is_ephemeral(g) ? g->d->r.e->core->session_id : 0);
 
-    g->there = owner == (registration_is_ephemeral(g) ? g->d->r.e->core->session_id : 0);
-    g->foreign = !g->there && !g->yields;
-    g->displaced = !g->there && g->yields;
-    g->written = same ? g->revision : 0;
+    g->written = registration_has_data(g, reply->data) ? g->revision : 0;
+    registration_move(g, ours        ? REGISTRATION_OURS
+                         : g->yields ? REGISTRATION_DISPLACED
+                                     : REGISTRATION_FOREIGN);
 }
 
 /* ---- watching it ---- */
@@ -182,12 +242,12 @@ static void watch_event(const struct pawl_event *event, void *registration)
 {
     struct registration *g = registration;
 
-    if (g->gone || event->type == PAWL_EVENT_SESSION) { /* the next link is waited for */
+    if (g->state == REGISTRATION_FREED ||
+        event->type == PAWL_EVENT_SESSION) { /* the next link is waited for */
         return;
     }
     if (event->type == PAWL_EVENT_DELETED) {
-        g->yields = g->yields || g->there;
-        g->there = g->displaced = false;
+        registration_node_went(g);
     }
     drive(g);
 }
@@ -218,8 +278,7 @@ static void watch_set(const struct pawl_reply *reply, void *registration)
     g->busy = false;
     if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
         if (reply->err == PAWL_ERR_NO_NODE) {
-            g->yields = g->yields || g->there;
-            g->there = g->displaced = false;
+            registration_node_went(g);
         }
         drive(g);
     } else {
@@ -245,14 +304,14 @@ static void looked(const struct pawl_reply *reply, void *registration)
     struct recipe *r = &g->d->r;
 
     g->busy = false;
-    g->look = false;
     if (reply->err == 0) {
         found(g, reply);
+    } else if (reply->err == PAWL_ERR_NO_NODE) {
+        registration_move(g, REGISTRATION_ABSENT);
     }
     if (reply->err == 0 || reply->err == PAWL_ERR_NO_NODE) {
         drive(g);
     } else {
-        g->look = true;
         registration_failed(g, reply->err);
     }
     recipe_unref(r);
@@ -260,12 +319,12 @@ static void looked(const struct pawl_reply *reply, void *registration)
 
 /* ---- looking for a node whose number we do not know ---- */
 
-static void stop_search(struct registration *g)
+static void stop_search(struct registration *g, enum registration_state next)
 {
     queue_entries_free(g->candidates, g->n_candidates);
     g->candidates = NULL;
     g->n_candidates = g->n_left = 0;
-    g->searching = g->listed = false;
+    registration_move(g, next);
 }
 
 static void candidate_read(const struct pawl_reply *reply, void *registration)
@@ -276,9 +335,8 @@ static void candidate_read(const struct pawl_reply *reply, void *registration)
     g->busy = false;
     if (reply->err == 0 && reply->stat.ephemeral_owner == r->e->core->session_id &&
         registration_has_data(g, reply->data)) {
-        g->there = true;
         g->written = g->revision;
-        stop_search(g);
+        stop_search(g, REGISTRATION_OURS);
     }
     if (reply->err == 0 || reply->err == PAWL_ERR_NO_NODE) {
         drive(g);
@@ -301,7 +359,7 @@ static void candidates_listed(const struct pawl_reply *reply, void *registration
         g->n_left = g->n_candidates;
     }
     if (rc == 0 || rc == PAWL_ERR_NO_NODE) {
-        g->listed = true;
+        registration_move(g, REGISTRATION_SEARCHING);
         drive(g);
     } else {
         registration_failed(g, rc);
@@ -323,7 +381,7 @@ static void read_candidate(struct registration *g)
     g->made = NULL;
     if (name == NULL) {
         free(folder);
-        stop_search(g);
+        stop_search(g, REGISTRATION_ABSENT);
         drive(g);
         return;
     }
@@ -336,15 +394,10 @@ static void read_candidate(struct registration *g)
                             : pawl_get_async(g->d->r.client, g->made, NULL, candidate_read, g));
 }
 
-static void search(struct registration *g)
+static void list_candidates(struct registration *g)
 {
-    char *folder;
+    char *folder = recipe_copy(g->path);
 
-    if (g->listed) {
-        read_candidate(g);
-        return;
-    }
-    folder = recipe_copy(g->path);
     if (folder != NULL) {
         *strrchr(folder, '/') = '\0';
     }
@@ -363,7 +416,7 @@ static void registration_deleted(const struct pawl_reply *reply, void *registrat
 
     g->busy = false;
     if (recipe_was_done(reply)) {
-        g->there = g->foreign = g->look = false;
+        registration_move(g, REGISTRATION_ABSENT);
         drive(g);
     } else {
         registration_failed(g, reply->err);
@@ -379,8 +432,8 @@ static void written(const struct pawl_reply *reply, void *registration)
     g->busy = false;
     if (recipe_was_done(reply)) {
         g->written = g->sent;
-    } else if (reply->err == PAWL_ERR_NO_NODE) {
-        g->there = false;
+    } else if (reply->err == PAWL_ERR_NO_NODE && g->state == REGISTRATION_OURS) {
+        registration_move(g, REGISTRATION_ABSENT);
     }
     if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE) {
         drive(g);
@@ -402,11 +455,12 @@ static void replaced(const struct pawl_reply *reply, void *registration)
     struct registration *g = registration;
     struct recipe *r = &g->d->r;
 
-    g->busy = g->foreign = false;
+    g->busy = false;
     if (recipe_was_done(reply) || reply->err == PAWL_ERR_NO_NODE || is_link_trouble(reply->err)) {
-        g->look = true;
+        registration_move(g, REGISTRATION_UNSURE);
         drive(g);
     } else {
+        registration_move(g, REGISTRATION_ABSENT);
         registration_failed(g, reply->err);
     }
     recipe_unref(r);
@@ -439,7 +493,7 @@ static void registration_send_set(struct registration *g)
 
 static void stands(struct registration *g)
 {
-    if (g->there) {
+    if (g->state == REGISTRATION_OURS) {
         g->confirmed = true;
         g->yields = false;
         ask_end_all(&g->asks, 0);
@@ -451,31 +505,56 @@ static void stands(struct registration *g)
     }
 }
 
+/* One that is searched for is found first. */
+static void drive_away(struct registration *g)
+{
+    if (g->state == REGISTRATION_OURS || g->state == REGISTRATION_UNSURE) {
+        send_delete(g);
+    } else {
+        stop(g, 0);
+    }
+}
+
+static void drive_there(struct registration *g)
+{
+    switch (g->state) {
+    case REGISTRATION_FOREIGN:
+        if (g->made != NULL && strcmp(g->made, g->path) != 0) {
+            send_delete(g); /* numbered, of an older session: ours will have another name */
+        } else {
+            registration_replace(g);
+        }
+        break;
+    case REGISTRATION_UNSURE:
+        sent(g, pawl_get_async(g->d->r.client, node_path(g), NULL, looked, g));
+        break;
+    case REGISTRATION_ABSENT:
+        registration_send_create(g);
+        break;
+    default:
+        if (g->state == REGISTRATION_OURS && g->written != g->revision) {
+            registration_send_set(g);
+        } else {
+            stands(g);
+        }
+        break;
+    }
+}
+
 static void drive(struct registration *g)
 {
+    ASSERT(g->state != REGISTRATION_FREED);
     if (g->busy) {
         return;
     }
-    if (g->searching) {
-        search(g);
-    } else if (!g->wanted) {
-        if (g->there || g->look) {
-            send_delete(g);
-        } else {
-            stop(g, 0);
-        }
-    } else if (g->foreign && g->made != NULL && strcmp(g->made, g->path) != 0) {
-        send_delete(g); /* numbered, of an older session: ours will have another name */
-    } else if (g->foreign) {
-        registration_replace(g);
-    } else if (!g->there && g->look) {
-        sent(g, pawl_get_async(g->d->r.client, node_path(g), NULL, looked, g));
-    } else if (!g->there && !g->displaced) {
-        registration_send_create(g);
-    } else if (g->there && g->written != g->revision) {
-        registration_send_set(g);
+    if (g->state == REGISTRATION_LISTING) {
+        list_candidates(g);
+    } else if (g->state == REGISTRATION_SEARCHING) {
+        read_candidate(g);
+    } else if (g->wanted) {
+        drive_there(g);
     } else {
-        stands(g);
+        drive_away(g);
     }
 }
 
@@ -523,7 +602,10 @@ int registration_want(struct registration *g, struct shared_instance **instance)
     g->data = data;
     g->revision++;
     g->wanted = true;
-    g->yields = g->displaced = false; /* whoever has its place now */
+    if (g->state == REGISTRATION_DISPLACED) {
+        registration_move(g, REGISTRATION_ABSENT);
+    }
+    g->yields = false; /* whoever has its place now */
     if (g->instance == NULL) {
         g->instance = *instance;
         *instance = NULL;
@@ -546,9 +628,8 @@ void registration_end(struct registration *g)
 
 void registration_check(struct registration *g)
 {
-    if (g->there || g->displaced) {
-        g->there = g->displaced = false;
-        g->look = true;
+    if (g->state == REGISTRATION_OURS || g->state == REGISTRATION_DISPLACED) {
+        registration_move(g, REGISTRATION_UNSURE);
         drive(g);
     }
 }

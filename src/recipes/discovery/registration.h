@@ -1,11 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registration.h - an instance that is registered, and stays so. */
+/* registration.h - an instance that is registered, and stays so.
+ *
+ * What is known of its node:
+ *
+ *   ABSENT ---- created ---> OURS
+ *           |           +--> UNSURE       there is one already, or the answer was lost
+ *           |           +--> LISTING      the same of a numbered one, whose name is not known
+ *   LISTING --- names -----> SEARCHING    one after the other is read
+ *   SEARCHING - found -----> OURS
+ *           |           +--> ABSENT       none of them is ours
+ *   UNSURE ---- read ------> OURS
+ *           |           +--> ABSENT       there is none
+ *           |           +--> FOREIGN      somebody else's
+ *           |           +--> DISPLACED    somebody else's, and ours had been deleted
+ *   FOREIGN --- replaced --> UNSURE
+ *           |           +--> ABSENT       deleted: a numbered one of an older session
+ *   OURS, DISPLACED -------> ABSENT       it went
+ *                       +--> UNSURE       the link is new
+ *
+ * FREED follows any of them. Whether it is wanted at all is another matter: if it is not, what is
+ * OURS or UNSURE is deleted, and with the answer, or where nothing is ours, it ends. */
 #ifndef PAWL_RECIPES_DISCOVERY_REGISTRATION_H
 #define PAWL_RECIPES_DISCOVERY_REGISTRATION_H
 
 #include "recipes/discovery/discovery.h"
 
 struct queue_entry;
+
+enum registration_state {
+    REGISTRATION_ABSENT,    /* no node of ours: created next */
+    REGISTRATION_UNSURE,    /* there may be: read before creating */
+    REGISTRATION_LISTING,   /* numbered, and the answer to its create was lost: the names ... */
+    REGISTRATION_SEARCHING, /* ... among which it is looked for */
+    REGISTRATION_OURS,
+    REGISTRATION_FOREIGN,   /* somebody else's: ours shall replace it */
+    REGISTRATION_DISPLACED, /* somebody else's, who may stay until he goes */
+    REGISTRATION_FREED,     /* but for its watch */
+};
 
 struct registration {
     struct list link;
@@ -18,20 +49,14 @@ struct registration {
     bool wanted;
     bool confirmed; /* has been there, with the data that were wanted then */
 
-    char *made;     /* the node's path, which may have a number behind it; NULL: as `path` */
-    bool there;     /* the node is, and is ours */
-    bool look;      /* it may be: read before creating */
-    bool foreign;   /* one is there that is not ours, and shall be */
-    bool yields;    /* ours was deleted: who is there now may stay, until he goes */
-    bool displaced; /* and there is one */
+    char *made; /* the node's path, which may have a number behind it; NULL: as `path` */
+    enum registration_state state;
+    bool yields; /* ours was deleted: who is there now may stay, until he goes */
     struct step_watch watch;
     char *watched;    /* its path, or that of the last one */
-    bool gone;        /* freed, but for its watch */
     unsigned written; /* the revision of its data; 0: not known */
 
-    /* The answer to the create of a numbered node was lost: it is looked for among these. */
-    bool searching, listed;
-    struct queue_entry *candidates;
+    struct queue_entry *candidates; /* SEARCHING: the first n_left are still to be looked at */
     size_t n_candidates, n_left;
 
     bool busy; /* a request is on its way */
