@@ -234,6 +234,7 @@ static void cache_shut(struct recipe *r)
     for (struct entry *e = c->root; e != NULL; e = cache_tree_next(c->root, e)) {
         cache_node_unref(e->node);
         e->node = NULL;
+        e->verify = false;
     }
 }
 

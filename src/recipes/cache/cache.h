@@ -39,33 +39,50 @@ struct node {
 
 /* What has to be asked of the server about an entry. */
 enum want {
-    WANT_READ = 1,   /* its data and Stat */
-    WANT_LIST = 2,   /* its children */
-    WANT_EXISTS = 4, /* the root, when it is not there: a watch for its creation */
+    WANT_READ,   /* its data and Stat */
+    WANT_LIST,   /* its children */
+    WANT_EXISTS, /* the root, when it is not there: a watch for its creation */
+    N_WANTS,
+};
+
+/* How far each of these is.
+ *
+ *           wanted            sent              it changed meanwhile (only READ)
+ *   IDLE -----------> QUEUED -------> ASKED ------------------------> OUTDATED
+ *    ^ ^                |             |   ^                              |  |
+ *    | +---- it went ---+             |   +----------- it went ----------+  |
+ *    |                                |                                     |
+ *    +-- answered, or not to be had --+---- answered: wanted once more -----+
+ *
+ * The answer to one that is ASKED or OUTDATED is still to come, whatever happens: at most one about
+ * each, so that they cannot overtake each other. What is not to be had now is wanted again. */
+enum question_state {
+    QUESTION_IDLE,
+    QUESTION_QUEUED,
+    QUESTION_ASKED,
+    QUESTION_OUTDATED, /* asked, but what is answered may be older than what an event told */
 };
 
 struct entry {
     struct map_entry in_map;
     struct list siblings; /* in parent->children */
     struct list children;
-    struct list queue; /* in pawl_cache.queue while `wants` is not 0 */
+    struct list queue; /* in pawl_cache.queue while a question is QUEUED */
     struct entry *parent;
     struct node *node;    /* as told; NULL: not there, not read yet, or hidden */
     int64_t listed_pzxid; /* the Stat's when its children were listed; 0: they were not */
-    int64_t changed_zxid; /* of an event that came while it was read; -1: the server did not say */
+    int64_t changed_zxid; /* OUTDATED: of the event that told; -1: the server did not say */
     uint32_t depth;
-    uint32_t mark;       /* of the last listing that it was in */
-    uint8_t wants;       /* queued */
-    uint8_t asked;       /* under way */
-    bool again : 1;      /* read it once more when the answer has come */
-    bool fetch : 1;      /* its data have changed: comparing is not enough */
-    bool pinned : 1;     /* an answer about it is being applied */
-    bool verify : 1;     /* events may have been missed: see whether it is still the same */
-    bool live : 1;       /* made under our eyes: no listing is needed to know its children */
-    bool partial : 1;    /* there was no room for some of its children (max_nodes) */
-    bool hidden : 1;     /* not selected itself */
-    bool barren : 1;     /* nothing below it is selected, or it is deep enough */
-    bool data_watch : 1; /* one-shot; of a get, or of an exists */
+    uint32_t mark;              /* of the last listing that it was in */
+    uint8_t questions[N_WANTS]; /* enum question_state; moved by cache_read.c only */
+    bool fetch : 1;             /* its data have changed: comparing is not enough */
+    bool pinned : 1;            /* an answer about it is being applied */
+    bool verify : 1;            /* events may have been missed: see whether it is still the same */
+    bool live : 1;              /* made under our eyes: no listing is needed to know its children */
+    bool partial : 1;           /* there was no room for some of its children (max_nodes) */
+    bool hidden : 1;            /* not selected itself */
+    bool barren : 1;            /* nothing below it is selected, or it is deep enough */
+    bool data_watch : 1;        /* one-shot; of a get, or of an exists */
     bool child_watch : 1;
     uint32_t name_len;
     char name[];
@@ -191,8 +208,17 @@ void cache_apply_gone(struct pawl_cache *c, struct entry *e);
 
 /* ---- cache_read.c ---- */
 
+/* Nothing happens when it is queued or under way already. */
 void cache_read_want(struct pawl_cache *c, struct entry *e, enum want want);
-void cache_read_cancel(struct pawl_cache *c, struct entry *e); /* what is only queued */
+
+/* The node went: what is only queued is not asked, nor anything once more. */
+void cache_read_cancel(struct entry *e);
+
+/* The node, whose READ is under way, changed at `zxid` (-1: the server did not say). */
+void cache_read_outdated(struct entry *e, int64_t zxid);
+
+bool cache_read_is_asked(const struct entry *e, enum want want); /* its answer is still to come */
+bool cache_read_is_idle(const struct entry *e);                  /* nothing queued, nor asked */
 
 /* Sends what is queued, as far as there is room; when nothing is left, that is told. At the end of
  * every step. */

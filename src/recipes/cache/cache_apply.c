@@ -140,7 +140,7 @@ void cache_apply_gone(struct pawl_cache *c, struct entry *e)
     struct entry *next;
 
     for (struct entry *x = cache_tree_deepest(e); x != NULL; x = cache_tree_next_up(e, x)) {
-        cache_read_cancel(c, x);
+        cache_read_cancel(x);
         x->listed_pzxid = 0;
         x->live = x->verify = x->partial = false;
         if (x->node != NULL) {

@@ -28,25 +28,84 @@ struct query {
     struct entry *entries[];
 };
 
+/* ---- states ---- */
+
+static const uint8_t question_may_follow[] = {
+    [QUESTION_IDLE] = 1 << QUESTION_QUEUED,
+    [QUESTION_QUEUED] = 1 << QUESTION_ASKED | 1 << QUESTION_IDLE,
+    [QUESTION_ASKED] = 1 << QUESTION_IDLE | 1 << QUESTION_OUTDATED,
+    [QUESTION_OUTDATED] = 1 << QUESTION_IDLE | 1 << QUESTION_ASKED | 1 << QUESTION_OUTDATED,
+};
+
+/* What is true of an entry after any move. */
+static void entry_check(const struct entry *e)
+{
+    ASSERT(e->questions[WANT_LIST] != QUESTION_OUTDATED);
+    ASSERT(e->questions[WANT_EXISTS] != QUESTION_OUTDATED);
+    ASSERT(!e->hidden || (e->node == NULL && e->questions[WANT_READ] == QUESTION_IDLE));
+    ASSERT(!e->barren || e->hidden || e->questions[WANT_LIST] == QUESTION_IDLE);
+    ASSERT(!e->verify || e->node != NULL);
+    ASSERT(!e->partial || !e->barren);
+}
+
+static void question_move(struct entry *e, enum want want, enum question_state next)
+{
+    ASSERT((question_may_follow[e->questions[want]] & 1 << next) != 0);
+    e->questions[want] = (uint8_t)next;
+    entry_check(e);
+}
+
+bool cache_read_is_asked(const struct entry *e, enum want want)
+{
+    return e->questions[want] == QUESTION_ASKED || e->questions[want] == QUESTION_OUTDATED;
+}
+
+bool cache_read_is_idle(const struct entry *e)
+{
+    return e->questions[WANT_READ] == QUESTION_IDLE && e->questions[WANT_LIST] == QUESTION_IDLE &&
+           e->questions[WANT_EXISTS] == QUESTION_IDLE;
+}
+
+static bool is_queued(const struct entry *e, enum want want)
+{
+    return e->questions[want] == QUESTION_QUEUED;
+}
+
+static bool is_any_queued(const struct entry *e)
+{
+    return is_queued(e, WANT_READ) || is_queued(e, WANT_LIST) || is_queued(e, WANT_EXISTS);
+}
+
 /* ---- the queue ---- */
 
 void cache_read_want(struct pawl_cache *c, struct entry *e, enum want want)
 {
-    if (c->r.freed || (e->asked & want) != 0) {
+    if (c->r.freed || e->questions[want] != QUESTION_IDLE) {
         return;
     }
-    if (e->wants == 0) {
+    if (!is_any_queued(e)) {
         list_push_back(&c->queue, &e->queue);
     }
-    e->wants |= (uint8_t)want;
+    question_move(e, want, QUESTION_QUEUED);
 }
 
-void cache_read_cancel(struct pawl_cache *c, struct entry *e)
+void cache_read_cancel(struct entry *e)
 {
-    (void)c;
-    e->wants = 0;
-    e->again = e->fetch = false;
+    for (int want = 0; want < N_WANTS; want++) {
+        if (e->questions[want] == QUESTION_QUEUED) {
+            question_move(e, (enum want)want, QUESTION_IDLE);
+        } else if (e->questions[want] == QUESTION_OUTDATED) {
+            question_move(e, (enum want)want, QUESTION_ASKED);
+        }
+    }
+    e->fetch = false;
     list_remove(&e->queue);
+}
+
+void cache_read_outdated(struct entry *e, int64_t zxid)
+{
+    question_move(e, WANT_READ, QUESTION_OUTDATED);
+    e->changed_zxid = zxid;
 }
 
 /* ---- asking ---- */
@@ -64,16 +123,18 @@ static struct query *new_query(struct pawl_cache *c, enum want want, size_t room
 static void add_to(struct query *a, struct entry *e)
 {
     a->entries[a->n++] = e;
-    e->wants &= (uint8_t)~a->want;
-    e->asked |= (uint8_t)a->want;
+    question_move(e, a->want, QUESTION_ASKED);
     a->c->n_out++;
 }
 
-/* The answer has come, or the question could not be asked. */
-static void query_take_out(struct query *a, struct entry *e)
+/* The answer has come, or the question could not be asked. True: it was OUTDATED. */
+static bool query_take_out(struct query *a, struct entry *e)
 {
-    e->asked &= (uint8_t)~a->want;
+    bool outdated = e->questions[a->want] == QUESTION_OUTDATED;
+
+    question_move(e, a->want, QUESTION_IDLE);
     a->c->n_out--;
+    return outdated;
 }
 
 static void answered_node(const struct pawl_reply *reply, void *query);
@@ -127,17 +188,21 @@ static int send_many(struct query *a)
     return rc;
 }
 
-/* Not to be had now, for lack of memory or link: later. */
-static void put_back(struct query *a, int err)
+/* All of them are asked once more, later than any event that has been told by now. */
+static void query_put_back(struct query *a)
 {
-    struct pawl_cache *c = a->c;
-
     for (size_t i = 0; i < a->n; i++) {
-        query_take_out(a, a->entries[i]);
-        cache_read_want(c, a->entries[i], a->want);
+        (void)query_take_out(a, a->entries[i]);
+        cache_read_want(a->c, a->entries[i], a->want);
     }
-    if (!cache_is_over(c, err)) {
-        cache_watch_pause(c);
+}
+
+/* Not to be had now, for lack of memory or link: later. */
+static void query_failed(struct query *a, int err)
+{
+    query_put_back(a);
+    if (!cache_is_over(a->c, err)) {
+        cache_watch_pause(a->c);
     }
 }
 
@@ -146,7 +211,7 @@ static void send_query(struct pawl_cache *c, struct query *a)
     int rc = a->n == 1 ? send_one(a) : send_many(a);
 
     if (rc != 0) {
-        put_back(a, rc);
+        query_failed(a, rc);
         free(a);
         return;
     }
@@ -170,16 +235,16 @@ static void ask_one(struct pawl_cache *c, struct entry *e, enum want want)
 /* Everything about the entry but a read that can go with others: true if that is left. */
 static bool ask_alone(struct pawl_cache *c, struct entry *e)
 {
-    if ((e->wants & WANT_EXISTS) != 0) {
+    if (is_queued(e, WANT_EXISTS)) {
         ask_one(c, e, WANT_EXISTS);
     }
-    if ((e->wants & WANT_LIST) != 0) {
+    if (is_queued(e, WANT_LIST)) {
         ask_one(c, e, WANT_LIST);
     }
-    if ((e->wants & WANT_READ) != 0 && (c->one_shot || may_compare(e))) {
+    if (is_queued(e, WANT_READ) && (c->one_shot || may_compare(e))) {
         ask_one(c, e, WANT_READ);
     }
-    return (e->wants & WANT_READ) != 0 && !c->paused && !c->closed; /* else it is queued again */
+    return is_queued(e, WANT_READ) && !c->paused && !c->closed; /* else it is queued again */
 }
 
 /* Takes the next out of the queue and sends it, with as many others as may go along. */
@@ -200,9 +265,10 @@ static void ask_next(struct pawl_cache *c)
             add_to(a, e);
             bytes += c->base_len + e->name_len;
         }
-        if (e->wants != 0 && list_empty(&e->queue)) {
+        if (is_any_queued(e) && list_empty(&e->queue)) {
             list_push_back(&c->queue, &e->queue);
         }
+        ASSERT(is_any_queued(e) == !list_empty(&e->queue));
     }
     if (a->n > 0) {
         send_query(c, a);
@@ -281,11 +347,10 @@ static bool is_answer(struct pawl_cache *c, struct entry *e, enum want want, int
     return false;
 }
 
-static void query_take_node(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply)
+static void query_take_node(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply,
+                            bool outdated)
 {
-    bool again = e->again && (e->changed_zxid < 0 || e->changed_zxid > reply->zxid);
-
-    e->fetch = e->again = false;
+    e->fetch = false;
     if (reply->err == PAWL_ERR_DATA_INCONSISTENCY && reply->stat.czxid != 0) {
         cache_tell_error(c, cache_tree_path(c, e),
                          reply->err); /* not compressed, for a client that is */
@@ -297,12 +362,14 @@ static void query_take_node(struct pawl_cache *c, struct entry *e, const struct 
     } else {
         not_there(c, e);
     }
-    if (again) {
+    if (outdated) {
         cache_read_want(c, e, WANT_READ);
     }
 }
 
-static void query_take_stat(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply)
+/* One that shows another node than ours, or is outdated itself, says that ours has to be read. */
+static void query_take_stat(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply,
+                            bool outdated)
 {
     const struct pawl_stat *old = e->node == NULL ? NULL : &e->node->pub.stat;
 
@@ -314,13 +381,18 @@ static void query_take_stat(struct pawl_cache *c, struct entry *e, const struct 
     } else if (old != NULL && old->czxid == reply->stat.czxid && old->mzxid == reply->stat.mzxid) {
         cache_apply_node(c, e, &reply->stat, NULL);
     } else {
+        outdated = true;
+    }
+    if (outdated) {
         e->fetch = true;
         cache_read_want(c, e, e->hidden ? WANT_LIST : WANT_READ);
     }
 }
 
-static void query_take_list(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply)
+static void query_take_list(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply,
+                            bool outdated)
 {
+    ASSERT(!outdated);
     if (!is_answer(c, e, WANT_LIST, reply->err)) {
         return;
     }
@@ -331,21 +403,24 @@ static void query_take_list(struct pawl_cache *c, struct entry *e, const struct 
     }
 }
 
-typedef void (*take_fn)(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply);
+/* `outdated`: an event has told of a later change than the answer may show. */
+typedef void (*take_fn)(struct pawl_cache *c, struct entry *e, const struct pawl_reply *reply,
+                        bool outdated);
 
 static void query_take_one(struct query *a, struct entry *e, const struct pawl_reply *reply,
                            take_fn take)
 {
     struct pawl_cache *c = a->c;
+    bool outdated = query_take_out(a, e);
 
-    query_take_out(a, e);
+    outdated = outdated && (e->changed_zxid < 0 || e->changed_zxid > reply->zxid);
     e->pinned = true;
     if (a->watched &&
         (recipe_was_done(reply) || (take == query_take_stat && reply->err == PAWL_ERR_NO_NODE))) {
         cache_watch_gained(c, e, a->want);
     }
     if (!c->r.freed) {
-        take(c, e, reply);
+        take(c, e, reply, outdated);
         e->pinned = false;
         cache_tree_settle(c, e);
     }
@@ -394,12 +469,9 @@ static void batch_failed(struct query *a, int err)
 
     if (too_many) {
         a->c->batch_limit = err == PAWL_ERR_TOO_LARGE && a->n > 2 ? a->n / 2 : 1;
-        for (size_t i = 0; i < a->n; i++) {
-            query_take_out(a, a->entries[i]);
-            cache_read_want(a->c, a->entries[i], WANT_READ);
-        }
+        query_put_back(a);
     } else {
-        put_back(a, err);
+        query_failed(a, err);
     }
 }
 

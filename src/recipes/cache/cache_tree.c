@@ -187,7 +187,7 @@ struct entry *cache_tree_add(struct pawl_cache *c, const char *path)
 /* A hidden one whose children have been listed is there, only not to be seen. */
 static bool is_unused(const struct pawl_cache *c, const struct entry *e)
 {
-    return e != c->root && e->node == NULL && e->wants == 0 && e->asked == 0 && !e->pinned &&
+    return e != c->root && e->node == NULL && cache_read_is_idle(e) && !e->pinned &&
            !e->data_watch && !e->child_watch && list_empty(&e->children) &&
            !(e->hidden && e->listed_pzxid != 0);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "client/prepare.h"
 #include "recipes/cache/cache.h"
 
@@ -137,6 +138,7 @@ static void sweep(struct pawl_cache *c)
 
 void cache_watch_gained(struct pawl_cache *c, struct entry *e, enum want by)
 {
+    ASSERT(c->one_shot);
     if (by == WANT_LIST) {
         e->child_watch = true;
     } else {
@@ -169,9 +171,8 @@ static void changed(struct pawl_cache *c, struct entry *e, const struct pawl_eve
         } else if (c->one_shot || e->listed_pzxid == 0) {
             cache_read_want(c, e, WANT_LIST);
         }
-    } else if ((e->asked & WANT_READ) != 0) {
-        e->again = true;
-        e->changed_zxid = event->zxid;
+    } else if (cache_read_is_asked(e, WANT_READ)) {
+        cache_read_outdated(e, event->zxid);
     } else {
         e->fetch = true;
         cache_read_want(c, e, WANT_READ);
@@ -269,7 +270,7 @@ static void resync_entry(struct pawl_cache *c, struct entry *e)
         return;
     }
     e->verify = e->node != NULL; /* also by an answer that is under way: what it says of children */
-    if ((e->asked & (WANT_READ | WANT_EXISTS)) == 0) {
+    if (!cache_read_is_asked(e, WANT_READ) && !cache_read_is_asked(e, WANT_EXISTS)) {
         cache_read_want(c, e, WANT_READ);
     }
 }
