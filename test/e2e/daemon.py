@@ -35,7 +35,9 @@ class Daemon(ServerProcess):
     name = "pawld"
 
     def __init__(self, folder, *args, port=0, env=None, preexec=None, wait=True):
-        fd, log_path = tempfile.mkstemp(prefix="log.", dir=folder)
+        # Beside the directory: what a test compares of that must not change with the log.
+        fd, log_path = tempfile.mkstemp(prefix=os.path.basename(folder) + ".log.",
+                                        dir=os.path.dirname(folder))
         os.close(fd)
         super().__init__(log_path)
         command = [PAWLD] + [str(a) for a in args]
@@ -62,8 +64,11 @@ class Daemon(ServerProcess):
         self.end()
 
     def close(self):
+        if self.process.poll():
+            print("pawld had ended with %d:\n%s" % (self.process.poll(), self.log()[-3000:]))
         self.kill9()
         self.process.stdout.close()
+        os.unlink(self.log_path)
 
     def connect(self, timeout_ms=30000):
         return opened(z.Conn(self.port), timeout_ms)
