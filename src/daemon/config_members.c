@@ -360,7 +360,7 @@ bool config_is_ensemble(const struct config *c)
     return n > 1 || (n == 1 && !c->ensemble.standalone_enabled);
 }
 
-static void check_numbers(struct config *c, struct config_lines *errors)
+static void members_check_numbers(struct config *c, struct config_lines *errors)
 {
     struct config_place place = {.file = c->file};
     size_t n = n_participants(c);
@@ -586,7 +586,7 @@ int config_finish_members(struct config *c, struct config_lines *errors)
     collect(c, errors);
     if (errors->n == before) { /* a line that cannot be read would be missed below */
         check_groups(c, errors);
-        check_numbers(c, errors);
+        members_check_numbers(c, errors);
     }
     read_my_id(c, errors);
     me = find_myself(c);

@@ -35,7 +35,7 @@ struct pawl_server {
 _Static_assert((int)PAWL_LOG_DEBUG == (int)LOG_DEBUG && (int)PAWL_LOG_ERROR == (int)LOG_ERROR,
                "the levels are the same numbers");
 
-static int explain(char *why, size_t why_size, int code, const char *sentence)
+static int embed_explain(char *why, size_t why_size, int code, const char *sentence)
 {
     if (why != NULL && why_size > 0) {
         snprintf(why, why_size, "%s", sentence);
@@ -239,8 +239,8 @@ int embed_start(const struct pawl_server_options *options, const char *session_d
     config_init(&s->config);
     if (!copy_options(&s->options, options)) {
         server_free(s);
-        return explain(why, why_size, PAWL_ERR_BAD_ARGUMENTS,
-                       "the options were not begun with pawl_server_options_init()");
+        return embed_explain(why, why_size, PAWL_ERR_BAD_ARGUMENTS,
+                             "the options were not begun with pawl_server_options_init()");
     }
     s->log_target = (struct log_target){.sink = s->options.log == NULL ? NULL : log_to_callback,
                                         .arg = s,
@@ -254,7 +254,7 @@ int embed_start(const struct pawl_server_options *options, const char *session_d
     logging_use(before);
     if (rc != PAWL_OK) {
         server_free(s);
-        return explain(why, why_size, rc, error.text);
+        return embed_explain(why, why_size, rc, error.text);
     }
     *out = s;
     return PAWL_OK;
@@ -309,7 +309,7 @@ int pawl_server_error(struct pawl_server *s, char *why, size_t why_size)
     int rc;
 
     pthread_mutex_lock(&s->lock);
-    rc = explain(why, why_size, s->error.code, s->error.text);
+    rc = embed_explain(why, why_size, s->error.code, s->error.text);
     pthread_mutex_unlock(&s->lock);
     return rc;
 }
