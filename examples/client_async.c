@@ -89,15 +89,13 @@ static struct pawl_client *open_client(const char *servers)
 {
     struct pawl_client_options options;
     struct pawl_client *client = NULL;
-    int rc;
 
     pawl_client_options_init(&options);
     options.servers = servers;
     options.name_space = "/async";
     options.on_state = on_state;
-    rc = pawl_client_open(&options, &client);
-    if (rc != PAWL_OK) {
-        fprintf(stderr, "open: %s\n", pawl_strerror(rc));
+    if (pawl_client_open(&options, &client) != PAWL_OK) {
+        fprintf(stderr, "%s\n", pawl_open_error());
         exit(1);
     }
     return client;

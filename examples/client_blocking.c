@@ -14,7 +14,6 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <pawl/pawl.h>
 
@@ -27,16 +26,6 @@ static void must(int rc, const char *what)
         fprintf(stderr, "%s: %s\n", what, pawl_strerror(rc));
         exit(1);
     }
-}
-
-/* Data are bytes with a length; these are the ones of a string, without its final zero. */
-static struct pawl_bytes text(const char *s)
-{
-    struct pawl_bytes bytes;
-
-    bytes.data = s;
-    bytes.len = strlen(s);
-    return bytes;
 }
 
 /* ---- connecting ---- */
@@ -68,7 +57,10 @@ static struct pawl_client *connect_to(const char *servers)
 
     /* Opening returns at once and connects in the background. Waiting is not needed, since every
      * call waits for the link itself, but it tells early when there is nobody. */
-    must(pawl_client_open(&options, &client), "open");
+    if (pawl_client_open(&options, &client) != PAWL_OK) {
+        fprintf(stderr, "%s\n", pawl_open_error());
+        exit(1);
+    }
     must(pawl_client_wait_connected(client, 10000), servers);
     return client;
 }
@@ -79,11 +71,13 @@ static void create_and_read(struct pawl_client *client)
 {
     struct pawl_reply *reply = NULL;
 
-    /* What is not mentioned is zero, and zero means the usual: a persistent node that everybody may
-     * use. PAWL_OR_SET makes the program work a second time as well. */
-    must(pawl_create(client,
-                     PAWL_CREATE(.path = "/greeting", .data = text("hello"), .flags = PAWL_OR_SET),
-                     NULL),
+    /* Data are bytes with a length: pawl_str() has those of a text. What is not mentioned is zero,
+     * and zero means the usual: a persistent node that everybody may use. PAWL_OR_SET makes the
+     * program work a second time as well. */
+    must(pawl_create(
+             client,
+             PAWL_CREATE(.path = "/greeting", .data = pawl_str("hello"), .flags = PAWL_OR_SET),
+             NULL),
          "create");
 
     /* A reply is yours, and freed with everything in it. */
@@ -131,9 +125,9 @@ static void change_both(struct pawl_client *client, int32_t version)
     struct pawl_multi *both = pawl_multi_new(client);
     struct pawl_reply *reply = NULL;
 
-    pawl_multi_set(both, PAWL_SET(.path = "/greeting", .data = text("good morning"),
+    pawl_multi_set(both, PAWL_SET(.path = "/greeting", .data = pawl_str("good morning"),
                                   .only_if = pawl_version(version)));
-    pawl_multi_create(both, PAWL_CREATE(.path = "/greeting/from", .data = text("us")));
+    pawl_multi_create(both, PAWL_CREATE(.path = "/greeting/from", .data = pawl_str("us")));
     must(pawl_multi_run(client, both, &reply), "multi");
     printf("multi: %d results, all good\n", (int)reply->n_results);
     pawl_reply_free(reply);
@@ -162,7 +156,7 @@ static void watch_and_change(struct pawl_client *client)
 
     /* The version has moved on, so this is refused, and nothing changes. */
     if (pawl_set(client,
-                 PAWL_SET(.path = "/greeting", .data = text("too late"),
+                 PAWL_SET(.path = "/greeting", .data = pawl_str("too late"),
                           .only_if = pawl_version(version)),
                  NULL) == PAWL_ERR_BAD_VERSION) {
         printf("somebody was faster\n");

@@ -27,7 +27,6 @@ static int stand(const char *name, const char *servers)
 {
     struct pawl_client *c;
     struct pawl_latch *latch;
-    struct pawl_latch_options options = {.size = sizeof(options), .on_leader = on_leader};
     sigset_t retire;
     int signal;
 
@@ -35,9 +34,11 @@ static int stand(const char *name, const char *servers)
     sigaddset(&retire, SIGTERM);
     sigprocmask(SIG_BLOCK, &retire, NULL); /* before the library starts its threads */
     c = connect_to(servers);
-    options.id = name;
-    options.arg = (void *)(uintptr_t)name;
-    check(pawl_latch_new(c, "/example/leader", &options, &latch), "latch");
+    check(pawl_latch_new(c, "/example/leader",
+                         PAWL_LATCH_OPTIONS(.id = name, .on_leader = on_leader,
+                                            .arg = (void *)(uintptr_t)name),
+                         &latch),
+          "latch");
     check(pawl_latch_start(latch), "start");
     sigwait(&retire, &signal); /* a real one would work here while pawl_latch_is_leader() */
     pawl_latch_free(latch);

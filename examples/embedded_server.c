@@ -6,13 +6,10 @@
  *
  * C99 and C++11 alike. */
 #include <stdio.h>
-#include <string.h>
 
 #include <pawl/pawl.h>
 
 #include "usage.h"
-
-enum { PATIENCE_MS = 60000 };
 
 static int failed(const char *what, int rc)
 {
@@ -24,14 +21,7 @@ static int failed(const char *what, int rc)
 
 static int create_node(struct pawl_client *client, const char *path, const char *text)
 {
-    struct pawl_create request;
-
-    memset(&request, 0, sizeof(request));
-    request.size = sizeof(request);
-    request.path = path;
-    request.data.data = text;
-    request.data.len = strlen(text);
-    return pawl_create(client, &request, NULL);
+    return pawl_create(client, PAWL_CREATE(.path = path, .data = pawl_str(text)), NULL);
 }
 
 static int print_node(struct pawl_client *client, const char *path)
@@ -48,20 +38,14 @@ static int print_node(struct pawl_client *client, const char *path)
 
 static int greet(const char *servers)
 {
-    struct pawl_client_options options;
     struct pawl_client *client;
     int rc;
 
-    pawl_client_options_init(&options);
-    options.servers = servers;
-    rc = pawl_client_open(&options, &client);
-    if (rc != PAWL_OK) {
-        return failed(servers, rc);
+    if (pawl_open(servers, &client) != PAWL_OK) {
+        fprintf(stderr, "%s\n", pawl_open_error());
+        return 1;
     }
-    rc = pawl_client_wait_connected(client, PATIENCE_MS);
-    if (rc == PAWL_OK) {
-        rc = create_node(client, "/greeting", "hello from inside");
-    }
+    rc = create_node(client, "/greeting", "hello from inside");
     if (rc == PAWL_OK) {
         rc = print_node(client, "/greeting");
     }

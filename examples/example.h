@@ -26,15 +26,17 @@ static inline void check(int rc, const char *what)
 
 static inline struct pawl_client *connect_to(const char *servers)
 {
-    struct pawl_client_options options;
     struct pawl_client *c;
+    char why[256];
 
-    pawl_client_options_init(&options);
-    options.servers = servers;
-    options.session_timeout_ms = 4000;
-    check(pawl_client_open(&options, &c), servers);
+    if (pawl_client_open(PAWL_CLIENT_OPTIONS(.servers = servers, .session_timeout_ms = 4000), &c) !=
+        PAWL_OK) {
+        fprintf(stderr, "%s\n", pawl_open_error());
+        exit(1);
+    }
     if (pawl_client_wait_connected(c, SOON_MS) != PAWL_OK) {
-        fprintf(stderr, "%s: no server has answered yet, still trying\n", servers);
+        pawl_client_last_error(c, why, sizeof(why));
+        fprintf(stderr, "%s; still trying\n", why);
         check(pawl_client_wait_connected(c, PATIENCE_MS - SOON_MS), servers);
     }
     return c;

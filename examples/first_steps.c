@@ -5,13 +5,10 @@
  *
  * "localhost:2181" is pawld or any ZooKeeper server, "local:/tmp/first" needs none. */
 #include <stdio.h>
-#include <string.h>
 
 #include <pawl/pawl.h>
 
 #include "usage.h"
-
-enum { PATIENCE_MS = 15000 };
 
 static int failed(const char *what, int rc)
 {
@@ -22,7 +19,7 @@ static int failed(const char *what, int rc)
 static int write_and_read(struct pawl_client *client)
 {
     struct pawl_reply *reply;
-    int rc = pawl_create(client, PAWL_CREATE(.path = "/hello", .data = {"world", 5}), NULL);
+    int rc = pawl_create(client, PAWL_CREATE(.path = "/hello", .data = pawl_str("world")), NULL);
 
     if (rc != PAWL_OK && rc != PAWL_ERR_NODE_EXISTS) {
         return failed("create /hello", rc);
@@ -40,7 +37,6 @@ static int write_and_read(struct pawl_client *client)
 
 int main(int argc, char **argv)
 {
-    struct pawl_client_options options;
     struct pawl_client *client;
     int rc;
 
@@ -49,14 +45,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: first_steps SERVERS, for instance localhost:2181\n");
         return 2;
     }
-    pawl_client_options_init(&options);
-    options.servers = argv[1];
-    rc = pawl_client_open(&options, &client);
-    if (rc != PAWL_OK) {
-        return failed(argv[1], rc);
+    if (pawl_open(argv[1], &client) != PAWL_OK) {
+        fprintf(stderr, "%s\n", pawl_open_error());
+        return 1;
     }
-    rc = pawl_client_wait_connected(client, PATIENCE_MS);
-    rc = rc == PAWL_OK ? write_and_read(client) : failed(argv[1], rc);
+    rc = write_and_read(client);
     pawl_client_close(client);
     return rc;
 }

@@ -3,11 +3,11 @@
  *
  *     static void changed(struct pawl_cache *c, const struct pawl_cache_event *event, void *arg);
  *
- *     struct pawl_cache_options o = {.size = sizeof(o), .on_event = changed};
  *     const struct pawl_node *n;
  *     struct pawl_cache *c;
  *
- *     check(pawl_cache_new(client, "/config", PAWL_CACHE_TREE, &o, &c), "cache");
+ *     check(pawl_cache_new(client, "/config", PAWL_CACHE_TREE,
+ *                          PAWL_CACHE_OPTIONS(.on_event = changed), &c), "cache");
  *     check(pawl_cache_wait(c, 10000), "wait");
  *     n = pawl_cache_get(c, "/config/limits");
  *     if (n != NULL) {

@@ -285,7 +285,8 @@ enum pawl_op_flags {
     PAWL_COMPRESS = 32,         /* create, set: gzip the data */
     PAWL_CHILDREN_TOO = 64,     /* delete: with everything below */
     PAWL_GUARANTEED = 128       /* delete: if the link fails or time is up go on trying in the
-                                 * background; never a node that was made after the call was */
+                                 * background; never a node that was made after the call was, nor
+                                 * one made by others since this client last had an answer */
 };
 
 struct pawl_create {

@@ -197,7 +197,7 @@ PAWL_API int pawl_atomic_compare_and_set(struct pawl_atomic *a, int64_t expected
                                          struct pawl_atomic_result *out);
 
 /* Only if the node is not there. */
-PAWL_API int pawl_atomic_initialize(struct pawl_atomic *a, int64_t value,
+PAWL_API int pawl_atomic_initialise(struct pawl_atomic *a, int64_t value,
                                     struct pawl_atomic_result *out);
 
 /* The same, reported to `done`. */
@@ -212,7 +212,7 @@ PAWL_API int pawl_atomic_force_set_async(struct pawl_atomic *a, int64_t value, p
                                          void *arg);
 PAWL_API int pawl_atomic_compare_and_set_async(struct pawl_atomic *a, int64_t expected,
                                                int64_t value, pawl_atomic_fn done, void *arg);
-PAWL_API int pawl_atomic_initialize_async(struct pawl_atomic *a, int64_t value, pawl_atomic_fn done,
+PAWL_API int pawl_atomic_initialise_async(struct pawl_atomic *a, int64_t value, pawl_atomic_fn done,
                                           void *arg);
 
 /* Bytes. `bits` and `mark` of the options do not count. */
@@ -243,7 +243,7 @@ PAWL_API int pawl_atomic_value_force_set(struct pawl_atomic_value *a, struct paw
 PAWL_API int pawl_atomic_value_compare_and_set(struct pawl_atomic_value *a,
                                                struct pawl_bytes expected, struct pawl_bytes value,
                                                struct pawl_atomic_value_result **out);
-PAWL_API int pawl_atomic_value_initialize(struct pawl_atomic_value *a, struct pawl_bytes value,
+PAWL_API int pawl_atomic_value_initialise(struct pawl_atomic_value *a, struct pawl_bytes value,
                                           struct pawl_atomic_value_result **out);
 PAWL_API void pawl_atomic_value_result_free(struct pawl_atomic_value_result *result);
 
@@ -257,7 +257,7 @@ PAWL_API int pawl_atomic_value_compare_and_set_async(struct pawl_atomic_value *a
                                                      struct pawl_bytes expected,
                                                      struct pawl_bytes value,
                                                      pawl_atomic_value_fn done, void *arg);
-PAWL_API int pawl_atomic_value_initialize_async(struct pawl_atomic_value *a,
+PAWL_API int pawl_atomic_value_initialise_async(struct pawl_atomic_value *a,
                                                 struct pawl_bytes value, pawl_atomic_value_fn done,
                                                 void *arg);
 

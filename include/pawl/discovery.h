@@ -151,7 +151,7 @@ PAWL_API int pawl_service_cache_instances(struct pawl_service_cache *s,
 
 struct pawl_provider;
 
-enum pawl_strategy { PAWL_ROUND_ROBIN = 0, PAWL_RANDOM };
+enum pawl_strategy { PAWL_STRATEGY_ROUND_ROBIN = 0, PAWL_STRATEGY_RANDOM };
 
 struct pawl_provider_options {
     size_t size;

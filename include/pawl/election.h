@@ -4,11 +4,12 @@
  *     static void on_leader(struct pawl_latch *l, uint64_t token, void *arg);
  *     static void on_lost(struct pawl_latch *l, void *arg);
  *
- *     struct pawl_latch_options o = {
- *         .size = sizeof(o), .id = "worker-7", .on_leader = on_leader, .on_lost = on_lost};
  *     struct pawl_latch *l;
  *
- *     check(pawl_latch_new(client, "/jobs/leader", &o, &l), "latch");
+ *     check(pawl_latch_new(client, "/jobs/leader",
+ *                          PAWL_LATCH_OPTIONS(.id = "worker-7", .on_leader = on_leader,
+ *                                             .on_lost = on_lost), &l),
+ *           "latch");
  *     check(pawl_latch_start(l), "start");
  *     // pawl_latch_is_leader(l) is the truth at any time
  *     pawl_latch_free(l);
@@ -88,7 +89,7 @@ PAWL_API int pawl_latch_close(struct pawl_latch *l, enum pawl_latch_close mode);
 
 /* Waits up to timeout_ms (-1: for ever) until we lead. OPERATION_TIMEOUT: not yet. CANCELLED: it
  * was closed. Other errors: as for on_error. */
-PAWL_API int pawl_latch_await(struct pawl_latch *l, int timeout_ms);
+PAWL_API int pawl_latch_wait(struct pawl_latch *l, int timeout_ms);
 
 /* Do we lead, now? */
 PAWL_API bool pawl_latch_is_leader(const struct pawl_latch *l);

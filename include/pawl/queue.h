@@ -6,12 +6,12 @@
  *         return do_it(item->data) ? 0 : -1;
  *     }
  *
- *     struct pawl_queue_options o = {.size = sizeof(o), .lock_path = "/jobs-locks",
- *                                    .consumer = work};
  *     struct pawl_queue *q;
  *
- *     check(pawl_queue_new(client, "/jobs", &o, &q), "queue");
- *     check(pawl_queue_put(q, PAWL_PUT(.item = {"resize 7", 8}), 10000), "put");
+ *     check(pawl_queue_new(client, "/jobs",
+ *                          PAWL_QUEUE_OPTIONS(.lock_path = "/jobs-locks", .consumer = work), &q),
+ *           "queue");
+ *     check(pawl_queue_put(q, PAWL_PUT(.item = pawl_str("resize 7")), 10000), "put");
  *     // ...
  *     pawl_queue_free(q);
  *
@@ -28,7 +28,7 @@
  *                         its id, priority or delay; only the items that were not done. The same
  *                         handle leaves it alone for a while: 100 ms, then twice as long each
  *                         time, up to 10 s. When a consumer dies, or is cut off for longer than its
- * session, somebody else does the item.
+ *                         session, somebody else does the item.
  *
  * After any loss of the link or the session consumers go on by themselves.
  *

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* semaphore.h - so many at a time, across processes and machines; and a mutex made of it.
  *
- *     struct pawl_semaphore_options options = {.size = sizeof(options), .max_leases = 3};
  *     struct pawl_semaphore *s;
  *     struct pawl_lease *lease;
  *
- *     check(pawl_semaphore_new(client, "/licences", &options, &s), "semaphore");
+ *     check(pawl_semaphore_new(client, "/licences", PAWL_SEMAPHORE_OPTIONS(.max_leases = 3), &s),
+ *           "semaphore");
  *     if (pawl_semaphore_acquire(s, 10000, &lease) == PAWL_OK) {
  *         // work while pawl_grant_held(pawl_lease_grant(lease))
  *         check(pawl_lease_release(lease), "release");
@@ -109,10 +109,10 @@ PAWL_API int pawl_lease_release_async(struct pawl_lease *lease, pawl_release_fn 
  * handle may release it, from any thread; who acquires it twice waits for itself, until its time
  * is over. It does not exclude a pawl_lock on the same path.
  *
- *     pawl_mutex_new(client, "/jobs/nightly", NULL, &m);
+ *     check(pawl_mutex_new(client, "/jobs/nightly", NULL, &m), "mutex");
  *     if (pawl_mutex_acquire(m, 10000) == PAWL_OK) {
  *         ...
- *         pawl_mutex_release(m);
+ *         check(pawl_mutex_release(m), "release");
  *     }
  *     pawl_mutex_free(m); */
 struct pawl_mutex;

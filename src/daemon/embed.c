@@ -14,6 +14,7 @@
 #include "daemon/embed.h"
 #include "daemon/host.h"
 #include "os/clock.h"
+#include "os/thread.h"
 
 /* Required by the configuration, but nothing is looked for there. */
 #define NO_FOLDER "/nonexistent"
@@ -180,6 +181,7 @@ static void *embed_run(void *arg)
     struct host_error error = {0};
     struct host *host = s->host; /* set before this thread was started */
 
+    thread_set_name("pawl-server");
     logging_use(&s->log_target);
     host_run(host, &error);
     pthread_mutex_lock(&s->lock);

@@ -22,6 +22,7 @@
 #include "os/fork_guard.h"
 #include "os/local_hosting.h"
 #include "os/session_file.h"
+#include "os/thread.h"
 
 enum { LOOK_MS = 50, AFTER_FAILURE_MS = 1000, BUSY_TRIES = 20, VERSION_BYTES = 64 };
 
@@ -312,6 +313,7 @@ static void *watch(void *arg)
 {
     struct local_host *h = arg;
 
+    thread_set_name("pawl-local");
     pthread_mutex_lock(&lock);
     while (!h->stop) {
         int64_t pause = look_after_hosting(h);

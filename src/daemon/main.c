@@ -17,6 +17,7 @@
 #include "daemon/host.h"
 #include "daemon/log_sink.h"
 #include "os/socket.h"
+#include "os/thread.h"
 #include "pawl/error.h"
 #include "pawl/version.h"
 
@@ -324,6 +325,7 @@ static void *wait_for_signals(void *arg)
     sigset_t set;
     int number;
 
+    thread_set_name("pawl-signals");
     our_signals(&set);
     while (more) {
         if (sigwait(&set, &number) == 0) {

@@ -11,6 +11,7 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "os/clock.h"
+#include "os/thread.h"
 #include "pawl/error.h"
 #include "store/purge.h"
 #include "store/recovery.h"
@@ -240,6 +241,7 @@ static void *snapshot_thread_run(void *arg)
     struct snapshot_thread *t = arg;
     struct job *job;
 
+    thread_set_name("pawl-snapshot");
     logging_use(t->log_target);
     while ((job = next_job(t)) != NULL) {
         int64_t began_us = clock_monotonic_us();

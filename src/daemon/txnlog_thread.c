@@ -11,6 +11,7 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "os/clock.h"
+#include "os/thread.h"
 #include "pawl/error.h"
 #include "store/txnlog_format.h"
 
@@ -105,6 +106,7 @@ static void *txnlog_thread_run(void *arg)
     struct txn_batch batch;
     int rc = PAWL_OK;
 
+    thread_set_name("pawl-log");
     logging_use(t->log_target);
     txn_batch_init(&batch);
     while (rc == PAWL_OK && txnlog_thread_take(t, &batch)) {

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "os/fork_guard.h"
+#include "os/thread.h"
 #include "pawl/error.h"
 
 enum { MAX_ADDRESSES = 32, LOOKUP_STACK = 256 * 1024 };
@@ -154,9 +155,11 @@ static void *lookup_run(void *arg)
 {
     struct lookup *l = arg;
     struct address *found = calloc(MAX_ADDRESSES, sizeof(*found));
-    size_t n = found == NULL ? 0 : dial_resolve(l->name, l->port, found);
     bool writes = false;
+    size_t n;
 
+    thread_set_name("pawl-lookup");
+    n = found == NULL ? 0 : dial_resolve(l->name, l->port, found);
     for (size_t i = 0; l->probe && i < n && !writes; i++) {
         writes = ask_isro(&found[i], l->timeout_ms);
     }

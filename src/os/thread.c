@@ -121,6 +121,11 @@ int thread_start(struct thread *t, const char *name, size_t stack, void *(*main)
     return 0;
 }
 
+void thread_set_name(const char *name)
+{
+    pthread_setname_np(pthread_self(), name);
+}
+
 void thread_join(struct thread t)
 {
     pthread_join(t.id, NULL);

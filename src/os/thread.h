@@ -43,6 +43,7 @@ enum { THREAD_SMALL_STACK = 256 * 1024 };
  * ps and debuggers show, up to 15 characters. `stack` 0: as usual. SYSTEM or 0. */
 int thread_start(struct thread *t, const char *name, size_t stack, void *(*main)(void *),
                  void *arg);
+void thread_set_name(const char *name); /* of the calling one, which was started otherwise */
 void thread_join(struct thread t);
 void thread_detach(struct thread t);
 struct thread thread_current(void);

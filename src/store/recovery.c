@@ -33,7 +33,7 @@ struct recovery {
     bool is_gap;               /* report->place is a record that does not follow `previous` */
     bool may_go_on;            /* refused, but what was read is good as far as it goes */
     bool may_be_empty;         /* an empty folder may become a database */
-    bool has_initialize;       /* the file that allows it once is there */
+    bool has_initialise;       /* the file that allows it once is there */
 };
 
 static int recovery_fail(struct recovery *r, int rc, const char *format, ...)
@@ -634,13 +634,13 @@ static int has_transactions(struct recovery *r, bool *out)
 }
 
 /* The file "initialize" beside version-2 allows one start on an empty folder. */
-static int look_for_initialize(struct recovery *r)
+static int look_for_initialise(struct recovery *r)
 {
     struct disk_file *file;
     int rc = disk_open(r->logs, "initialize", DISK_READ, &file);
 
-    r->has_initialize = rc == 0;
-    r->may_be_empty = r->has_initialize || !r->options->no_autocreate;
+    r->has_initialise = rc == 0;
+    r->may_be_empty = r->has_initialise || !r->options->no_autocreate;
     if (rc == 0) {
         disk_close(file);
     }
@@ -696,7 +696,7 @@ static int recovery_look(struct recovery *r)
         rc = load_snapshot(r);
     }
     if (rc == 0) {
-        rc = look_for_initialize(r);
+        rc = look_for_initialise(r);
     }
     if (rc != 0) {
         return rc;
@@ -746,7 +746,7 @@ static int recovery_settle(struct recovery *r)
     if (rc == 0 && r->report->is_new) {
         rc = save_first_snapshot(r);
     }
-    if (rc == 0 && r->has_initialize) {
+    if (rc == 0 && r->has_initialise) {
         rc = disk_remove(r->logs, "initialize");
         rc = rc == 0 ? 0 : disk_failed(r, r->logs, rc);
     }

@@ -65,7 +65,7 @@ static void a_number_is_eight_bytes_the_highest_first(void **state)
     assert_int_equal(pawl_atomic_compare_and_set(a, 11, -1, &r), 0);
     expect(&r, 11, -1);
     expect_node(c, "/a/long", "\377\377\377\377\377\377\377\377", 8, 2);
-    assert_int_equal(pawl_atomic_initialize(a, 5, &r), 0);
+    assert_int_equal(pawl_atomic_initialise(a, 5, &r), 0);
     assert_false(r.succeeded);
     assert_int_equal(pawl_atomic_force_set(a, 100, &r), 0);
     assert_true(r.succeeded);
@@ -90,7 +90,7 @@ static void a_small_number_is_four_bytes_and_wraps(void **state)
     struct pawl_atomic_result r;
 
     (void)state;
-    assert_int_equal(pawl_atomic_initialize(a, 2, &r), 0);
+    assert_int_equal(pawl_atomic_initialise(a, 2, &r), 0);
     assert_true(r.succeeded);
     assert_int_equal(r.after, 2);
     expect_node(c, "/a/int", "\0\0\0\2", 4, 0);
@@ -285,7 +285,7 @@ static void who_never_succeeds_says_so(void **state)
     int refused = 0;
 
     (void)state;
-    assert_int_equal(pawl_atomic_initialize(a, 0, &r), 0);
+    assert_int_equal(pawl_atomic_initialise(a, 0, &r), 0);
     pthread_create(&w.thread, NULL, disturb, &w);
     for (int64_t end = now_ms() + SOON_MS; refused == 0;) {
         assert_int_equal(pawl_atomic_increment(a, &r), 0);
@@ -375,7 +375,7 @@ static void add_one_in_a_trap(const char *path, bool mark, enum loss loss, const
     behind_proxy_open(&trap.p, &co);
     a = new_atomic(trap.p.c, path, &o);
     if (before != NULL) {
-        assert_int_equal(pawl_atomic_initialize(a, *before, &r), 0);
+        assert_int_equal(pawl_atomic_initialise(a, *before, &r), 0);
         assert_true(r.succeeded);
     }
     trap.armed = true;
@@ -591,7 +591,7 @@ static void free_and_close_end_what_is_on_its_way(void **state)
     wait_semaphore(&t.done);
     assert_int_equal(t.err, PAWL_ERR_CANCELLED);
     a = new_atomic(p.c, "/a/end", NULL);
-    assert_int_equal(pawl_atomic_initialize_async(a, 1, tell, &t), 0);
+    assert_int_equal(pawl_atomic_initialise_async(a, 1, tell, &t), 0);
     pawl_client_close_within(p.c, 100);
     wait_semaphore(&t.done);
     assert_int_equal(t.err, PAWL_ERR_CLOSING);
@@ -628,7 +628,7 @@ static void a_value_is_the_bytes_themselves(void **state)
         pawl_atomic_value_compare_and_set(a, text_bytes("hello"), text_bytes("bye"), &r), 0);
     assert_true(r->succeeded);
     pawl_atomic_value_result_free(r);
-    assert_int_equal(pawl_atomic_value_initialize(a, text_bytes("x"), &r), 0);
+    assert_int_equal(pawl_atomic_value_initialise(a, text_bytes("x"), &r), 0);
     assert_false(r->succeeded);
     pawl_atomic_value_result_free(r);
     assert_int_equal(pawl_atomic_value_force_set(a, text_bytes("forced"), NULL), 0);

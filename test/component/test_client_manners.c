@@ -348,6 +348,38 @@ static void a_signal_ends_a_blocking_acquire(void **state)
     pawl_client_close(other);
 }
 
+/* ---- threads ---- */
+
+static void lead_until_named(struct pawl_selector *s, uint64_t token, void *arg)
+{
+    char name[16] = "";
+
+    (void)s;
+    (void)token;
+    pthread_getname_np(pthread_self(), name, sizeof(name));
+    atomic_store((_Atomic int *)arg, strcmp(name, "pawl-lead") == 0 ? 1 : -1);
+}
+
+/* ps and debuggers show whose it is; one that leads is started by another of the library. */
+static void a_thread_that_leads_has_a_name_of_its_own(void **state)
+{
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct pawl_selector *s;
+    _Atomic int named = 0;
+
+    (void)state;
+    assert_int_equal(
+        pawl_selector_new(c, "/named",
+                          PAWL_SELECTOR_OPTIONS(.lead = lead_until_named, .arg = (void *)&named),
+                          &s),
+        PAWL_OK);
+    assert_int_equal(pawl_selector_start(s), PAWL_OK);
+    wait_until(atomic_load(&named) != 0);
+    assert_int_equal(atomic_load(&named), 1);
+    pawl_selector_free(s);
+    pawl_client_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +389,7 @@ int main(void)
         cmocka_unit_test(an_acl_is_whole),
         cmocka_unit_test(a_length_of_nothing_is_refused_by_recipes),
         cmocka_unit_test(numbers_out_of_range_are_refused),
+        cmocka_unit_test(a_thread_that_leads_has_a_name_of_its_own),
         cmocka_unit_test(a_forgotten_size_is_refused),
         cmocka_unit_test(a_bad_list_of_servers_is_explained),
         cmocka_unit_test(the_reason_for_no_link_is_known_and_logged_once),

@@ -777,7 +777,7 @@ static void providers_choose_by_their_strategy(void **state)
     assert_string_equal(text, "acac");
     pawl_provider_free(p);
 
-    o = (struct pawl_provider_options){.size = sizeof(o), .strategy = PAWL_RANDOM};
+    o = (struct pawl_provider_options){.size = sizeof(o), .strategy = PAWL_STRATEGY_RANDOM};
     p = new_provider(c, "/d/m", &o);
     pick(p, 60, text);
     assert_non_null(strchr(text, 'a'));

@@ -32,7 +32,7 @@ static bool lead_a_latch(struct pawl_client *c, struct pawl_client *witness, lon
     failing_memory_arm(n, 1);
     rc = pawl_latch_new(c, "/latch/a", NULL, &l);
     rc = rc != 0 ? rc : pawl_latch_start(l);
-    rc = rc != 0 ? rc : pawl_latch_await(l, SOON_MS);
+    rc = rc != 0 ? rc : pawl_latch_wait(l, SOON_MS);
     pawl_latch_free(l);
     failed = failing_memory_disarm();
     assert_true(rc == 0 || (failed && rc == PAWL_ERR_NO_MEMORY));
@@ -48,14 +48,14 @@ static bool succeed_a_latch(struct pawl_client *c, struct pawl_client *witness, 
 
     assert_int_equal(pawl_latch_new(witness, "/latch/b", NULL, &first), 0);
     assert_int_equal(pawl_latch_start(first), 0);
-    assert_int_equal(pawl_latch_await(first, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(first, SOON_MS), 0);
     assert_int_equal(pawl_latch_new(c, "/latch/b", NULL, &l), 0);
     assert_int_equal(pawl_latch_start(l), 0);
     until_nodes(witness, "/latch/b", 2);
     failing_memory_arm(n, 1);
     pawl_latch_free(first);
     do { /* it may have been told before it was asked */
-        rc = pawl_latch_await(l, SOON_MS);
+        rc = pawl_latch_wait(l, SOON_MS);
     } while (rc == PAWL_ERR_NO_MEMORY);
     failed = failing_memory_disarm();
     assert_int_equal(rc, 0);

@@ -144,7 +144,7 @@ static void nodes_and_succession_are_those_of_curator(void **state)
     assert_false(pawl_latch_is_leader(d));
     assert_int_equal(pawl_latch_close(a, PAWL_LATCH_NOTIFY), 0);
     assert_string_equal(x[0].story, "L-"); /* told before close returned */
-    assert_int_equal(pawl_latch_await(d, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(d, SOON_MS), 0);
     wait_semaphore(&x[2].some);
     expect_ids(d, (const char *const[]){""}, 1);
     assert_int_equal(pawl_latch_close(d, PAWL_LATCH_SILENT), 0);
@@ -167,7 +167,7 @@ static void without_an_id_the_node_says_who_we_are(void **state)
     struct pawl_participants *p = NULL;
 
     (void)state;
-    assert_int_equal(pawl_latch_await(l, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(l, SOON_MS), 0);
     assert_int_equal(pawl_latch_participants(l, &p), 0);
     assert_int_equal(p->n, 1);
     assert_non_null(memmem(p->items[0]->data.data, p->items[0]->data.len, " host=", 6));
@@ -195,11 +195,11 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_int_equal(pawl_latch_start(l), PAWL_ERR_INVALID_STATE);
     assert_int_equal(pawl_latch_close(l, (enum pawl_latch_close)7),
                      PAWL_ERR_BAD_ARGUMENTS); /* */
-    assert_int_equal(pawl_latch_await(l, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(l, SOON_MS), 0);
     assert_int_equal(pawl_latch_close(l, PAWL_LATCH_SILENT), 0);
     assert_int_equal(pawl_latch_close(l, PAWL_LATCH_SILENT), PAWL_ERR_INVALID_STATE);
     assert_int_equal(pawl_latch_start(l), PAWL_ERR_INVALID_STATE);
-    assert_int_equal(pawl_latch_await(l, 0), PAWL_ERR_CANCELLED);
+    assert_int_equal(pawl_latch_wait(l, 0), PAWL_ERR_CANCELLED);
     pawl_latch_free(l);
     pawl_client_close(c);
 }
@@ -218,10 +218,10 @@ static void started_before_the_first_connection_it_leads_after_it(void **state) 
     co.servers = servers;
     assert_int_equal(pawl_client_open(&co, &c), 0);
     l = start_latch(c, "/latch/c", NULL);
-    assert_int_equal(pawl_latch_await(l, 50), PAWL_ERR_OPERATION_TIMEOUT);
+    assert_int_equal(pawl_latch_wait(l, 50), PAWL_ERR_OPERATION_TIMEOUT);
     assert_false(pawl_latch_is_leader(l));
     tcp_proxy_accept(proxy, true);
-    assert_int_equal(pawl_latch_await(l, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(l, SOON_MS), 0);
     assert_true(pawl_latch_is_leader(l));
     pawl_latch_free(l);
     pawl_client_close(c);
@@ -251,7 +251,7 @@ static void closed_while_its_create_is_under_way_it_leaves_no_node(void **state)
     /* behind whatever the latch has still to do there */
     until_nodes(b.c, "/latch/d", 0);
     l = start_latch(other, "/latch/d", NULL);
-    assert_int_equal(pawl_latch_await(l, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(l, SOON_MS), 0);
     until_nodes(other, "/latch/d", 1);
     pawl_latch_free(l);
     behind_proxy_close(&b);
@@ -279,7 +279,7 @@ static void an_answer_that_was_lost_leaves_no_second_node(void **state) /* R-21,
         tcp_proxy_swallow_replies(b.proxy, false);
         tcp_proxy_cut(b.proxy);
         if (!close_it) {
-            assert_int_equal(pawl_latch_await(l, SOON_MS), 0);
+            assert_int_equal(pawl_latch_wait(l, SOON_MS), 0);
             assert_int_equal(n_nodes(other, "/latch/e"), 1);
             pawl_latch_free(l);
         }
@@ -323,7 +323,7 @@ static void *await(void *arg)
 {
     struct awaiting *a = arg;
 
-    a->rc = pawl_latch_await(a->l, SOON_MS);
+    a->rc = pawl_latch_wait(a->l, SOON_MS);
     return NULL;
 }
 
@@ -442,7 +442,7 @@ static void a_close_with_notice_waits_for_an_on_lost_that_runs(void **state)
     assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = path), NULL), 0);
     wait_semaphore(&x.entered);
     pthread_create(&thread, NULL, close_with_notice, &closer);
-    while (pawl_latch_await(closer.l, 0) != PAWL_ERR_CANCELLED) { /* until it has begun */
+    while (pawl_latch_wait(closer.l, 0) != PAWL_ERR_CANCELLED) { /* until it has begun */
         assert_true(now_ms() < end);
     }
     assert_false(returns_within(&closer, 100));
@@ -462,19 +462,19 @@ static void who_waits_is_told_how_it_ended(void **state)
     struct awaiting a, b, z;
 
     (void)state;
-    assert_int_equal(pawl_latch_await(leader, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(leader, SOON_MS), 0);
     l = start_latch(d, "/latch/g", NULL);
     m = start_latch(e, "/latch/g", NULL);
     n = new_latch(c, "/latch/g", NULL); /* not started */
-    assert_int_equal(pawl_latch_await(l, 20), PAWL_ERR_OPERATION_TIMEOUT);
+    assert_int_equal(pawl_latch_wait(l, 20), PAWL_ERR_OPERATION_TIMEOUT);
     start_await(&a, l);
     start_await(&b, m);
     start_await(&z, n);
     until_nodes(c, "/latch/g", 3);
-    assert_int_equal(pawl_latch_await(l, 20), PAWL_ERR_OPERATION_TIMEOUT);
+    assert_int_equal(pawl_latch_wait(l, 20), PAWL_ERR_OPERATION_TIMEOUT);
     pawl_client_close(e); /* under him who waits */
     assert_int_equal(end_of(&b), PAWL_ERR_CLOSING);
-    assert_int_equal(pawl_latch_await(m, -1), PAWL_ERR_CLOSING);
+    assert_int_equal(pawl_latch_wait(m, -1), PAWL_ERR_CLOSING);
     pawl_latch_free(n);
     assert_int_equal(end_of(&z), PAWL_ERR_CANCELLED);
     pawl_latch_free(leader);
@@ -496,7 +496,7 @@ static void a_closed_client_ends_the_leadership(void **state)
     wait_semaphore(&x.some);
     pawl_client_close(c);
     assert_false(pawl_latch_is_leader(l));
-    assert_int_equal(pawl_latch_await(l, SOON_MS), PAWL_ERR_CLOSING);
+    assert_int_equal(pawl_latch_wait(l, SOON_MS), PAWL_ERR_CLOSING);
     pawl_latch_free(l);
     assert_int_equal(x.story[0], 'L');
     assert_int_equal(x.story[1], '-');
@@ -516,7 +516,7 @@ static void everybody_leads_in_turn(void **state)
         until_nodes(c[0], "/latch/i", i + 1);
     }
     for (int i = 0; i < N; i++) {
-        assert_int_equal(pawl_latch_await(l[i], SOON_MS), 0);
+        assert_int_equal(pawl_latch_wait(l[i], SOON_MS), 0);
         for (int k = 0; k < N; k++) {
             assert_int_equal(pawl_latch_is_leader(l[k]), k == i);
         }
@@ -548,9 +548,9 @@ static void a_cut_link_ends_leadership_until_it_is_back(void **state)
     tcp_proxy_cut(b.proxy);
     wait_semaphore(&x.some);
     assert_false(pawl_latch_is_leader(l));
-    assert_int_equal(pawl_latch_await(l, 10), PAWL_ERR_OPERATION_TIMEOUT);
+    assert_int_equal(pawl_latch_wait(l, 10), PAWL_ERR_OPERATION_TIMEOUT);
     tcp_proxy_accept(b.proxy, true);
-    assert_int_equal(pawl_latch_await(l, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(l, SOON_MS), 0);
     wait_semaphore(&x.some);
     assert_string_equal(x.story, "L-L");
     assert_int_equal(x.tokens[0], x.tokens[2]);
@@ -605,7 +605,7 @@ static void a_lost_session_is_a_new_place_at_the_end(void **state)
     until_nodes(c, "/latch/l", 2);
     tcp_proxy_accept(b.proxy, false);
     tcp_proxy_cut(b.proxy);
-    assert_int_equal(pawl_latch_await(m, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(m, SOON_MS), 0);
     assert_false(pawl_latch_is_leader(l));
     wait_semaphore(&y.some);
     tcp_proxy_accept(b.proxy, true);
@@ -614,7 +614,7 @@ static void a_lost_session_is_a_new_place_at_the_end(void **state)
     assert_false(pawl_latch_is_leader(l));
     assert_true(pawl_latch_is_leader(m));
     pawl_latch_free(m);
-    assert_int_equal(pawl_latch_await(l, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(l, SOON_MS), 0);
     wait_semaphore(&x.some);
     wait_semaphore(&x.some);
     assert_string_equal(x.story, "L-L");
@@ -648,7 +648,7 @@ static void the_node_of_a_session_given_up_for_lost_does_not_count(void **state)
     assert_int_equal(n_nodes(c, "/latch/t"), 1);
     tcp_proxy_swallow_replies(b.proxy, false);
     tcp_proxy_cut(b.proxy);
-    assert_int_equal(pawl_latch_await(l, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(l, SOON_MS), 0);
     assert_true(pawl_grant_token(pawl_latch_grant(l)) > x.tokens[0]);
     assert_int_equal(pawl_participants(c, "/latch/t", &p), 0);
     assert_int_equal(p->n, 1);
@@ -676,7 +676,7 @@ static void a_leader_whose_node_is_deleted_learns_it_at_once(void **state) /* R-
     delete_node_of(d, "/latch/m", 0);
     wait_semaphore(&x.some);
     assert_string_equal(x.story, "L-");
-    assert_int_equal(pawl_latch_await(m, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(m, SOON_MS), 0);
     until_nodes(c, "/latch/m", 2);
     expect_ids(l, (const char *const[]){"idB", "idA"}, 2);
     assert_false(pawl_latch_is_leader(l));
@@ -765,12 +765,12 @@ static void a_base_that_is_gone_is_made_again(void **state) /* R-26 */
     struct pawl_latch *l = start_latch(c, "/latch/p/q", NULL);
 
     (void)state;
-    assert_int_equal(pawl_latch_await(l, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(l, SOON_MS), 0);
     while (pawl_delete(d, PAWL_DELETE(.path = "/latch/p", .flags = PAWL_CHILDREN_TOO), NULL) != 0) {
         /* it came back in between */
     }
     until_nodes(d, "/latch/p/q", 1);
-    assert_int_equal(pawl_latch_await(l, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(l, SOON_MS), 0);
     pawl_latch_free(l);
     pawl_client_close(c);
     pawl_client_close(d);
@@ -785,7 +785,7 @@ static void who_leaves_takes_his_watches_along(void **state)
     char path[256];
 
     (void)state;
-    assert_int_equal(pawl_latch_await(l, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(l, SOON_MS), 0);
     pawl_grant_path(pawl_latch_grant(l), path, sizeof(path));
     m = start_latch(d, "/latch/u", NULL);
     until_nodes(c, "/latch/u", 2);
@@ -813,7 +813,7 @@ static void only_a_leader_has_a_path_and_a_guard(void **state) /* R-29 */
     char path[256];
 
     (void)state;
-    assert_int_equal(pawl_latch_await(l, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(l, SOON_MS), 0);
     m = start_latch(d, "/latch/r", NULL);
     until_nodes(c, "/latch/r", 2);
     pawl_grant_path(pawl_latch_grant(m), path, sizeof(path));
@@ -825,7 +825,7 @@ static void only_a_leader_has_a_path_and_a_guard(void **state) /* R-29 */
     assert_int_equal(pawl_grant_guard(pawl_latch_grant(l), multi), 0);
     assert_int_equal(pawl_multi_run(c, multi, NULL), 0);
     assert_int_equal(pawl_latch_close(l, PAWL_LATCH_SILENT), 0);
-    assert_int_equal(pawl_latch_await(m, SOON_MS), 0);
+    assert_int_equal(pawl_latch_wait(m, SOON_MS), 0);
     assert_int_equal(pawl_multi_run(c, multi, NULL), PAWL_ERR_NO_NODE);
     pawl_grant_path(pawl_latch_grant(l), path, sizeof(path));
     assert_string_equal(path, "");
@@ -874,7 +874,7 @@ static void who_may_not_take_part_is_told_and_tries_again(void **state)
                                                          .acls = {&open, 1}},
                                   NULL),
                      0);
-    while (pawl_latch_await(l, SOON_MS) == PAWL_ERR_NO_AUTH) {
+    while (pawl_latch_wait(l, SOON_MS) == PAWL_ERR_NO_AUTH) {
     }
     assert_true(pawl_latch_is_leader(l));
     pawl_latch_free(l);

@@ -85,7 +85,7 @@ static int wait_latch(void *latch)
     int rc;
 
     do { /* it is told of each refusal */
-        rc = pawl_latch_await(latch, -1);
+        rc = pawl_latch_wait(latch, -1);
     } while (rc == PAWL_ERR_NO_AUTH);
     return rc;
 }

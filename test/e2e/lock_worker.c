@@ -194,7 +194,7 @@ static int start_latch(void)
     if (rc == PAWL_OK) {
         rc = pawl_latch_start(latch);
     }
-    return rc != PAWL_OK ? rc : pawl_latch_await(latch, ACQUIRE_MS);
+    return rc != PAWL_OK ? rc : pawl_latch_wait(latch, ACQUIRE_MS);
 }
 
 static struct pawl_grant *grant_latch(void)

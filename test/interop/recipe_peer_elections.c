@@ -51,7 +51,7 @@ static int latch_start(struct actor *a, char **v, char *out)
 
 static int latch_await(struct actor *a, char **v, char *out)
 {
-    return answer_yes_no(out, pawl_latch_await(actor_thing(a, "latch", v[0]), atoi(v[1])));
+    return answer_yes_no(out, pawl_latch_wait(actor_thing(a, "latch", v[0]), atoi(v[1])));
 }
 
 static int latch_leads(struct actor *a, char **v, char *out)

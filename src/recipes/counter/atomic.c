@@ -354,7 +354,7 @@ static int atomic_start(struct ask *ask)
 
     op->phase_ms = machine_now_ms();
     list_push_back(&atomic_of(op)->ops, &ask->link);
-    if (op->kind == ATOMIC_FORCE || op->kind == ATOMIC_INITIALIZE) {
+    if (op->kind == ATOMIC_FORCE || op->kind == ATOMIC_INITIALISE) {
         op->stats.optimistic_tries = 1;
         rc = op->compute(op);
     }
@@ -365,7 +365,7 @@ static int atomic_start(struct ask *ask)
         if (rc != 0) {
             atomic_refuse(op, rc);
         }
-    } else if (op->kind == ATOMIC_INITIALIZE) {
+    } else if (op->kind == ATOMIC_INITIALISE) {
         write_it(op, true, NULL);
     } else {
         try_once(op);

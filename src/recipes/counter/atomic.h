@@ -33,7 +33,7 @@ struct pawl_atomic_value {
     struct atomic a;
 };
 
-enum atomic_kind { ATOMIC_GET, ATOMIC_CHANGE, ATOMIC_COMPARE, ATOMIC_FORCE, ATOMIC_INITIALIZE };
+enum atomic_kind { ATOMIC_GET, ATOMIC_CHANGE, ATOMIC_COMPARE, ATOMIC_FORCE, ATOMIC_INITIALISE };
 
 struct atomic_buf {
     uint8_t *data; /* NULL: none */

@@ -217,15 +217,15 @@ int pawl_atomic_compare_and_set_async(struct pawl_atomic *a, int64_t expected, i
     return number_run_later(a, comparing_op(expected, value), done, arg);
 }
 
-int pawl_atomic_initialize(struct pawl_atomic *a, int64_t value, struct pawl_atomic_result *out)
+int pawl_atomic_initialise(struct pawl_atomic *a, int64_t value, struct pawl_atomic_result *out)
 {
-    return number_run_now(a, atomic_number_op(ATOMIC_INITIALIZE, value), out);
+    return number_run_now(a, atomic_number_op(ATOMIC_INITIALISE, value), out);
 }
 
-int pawl_atomic_initialize_async(struct pawl_atomic *a, int64_t value, pawl_atomic_fn done,
+int pawl_atomic_initialise_async(struct pawl_atomic *a, int64_t value, pawl_atomic_fn done,
                                  void *arg)
 {
-    return number_run_later(a, atomic_number_op(ATOMIC_INITIALIZE, value), done, arg);
+    return number_run_later(a, atomic_number_op(ATOMIC_INITIALISE, value), done, arg);
 }
 
 /* ---- life ---- */

@@ -175,16 +175,16 @@ int pawl_atomic_value_compare_and_set_async(struct pawl_atomic_value *a, struct 
     return atomic_value_run_later(a, new_op(ATOMIC_COMPARE, value, expected), done, arg);
 }
 
-int pawl_atomic_value_initialize(struct pawl_atomic_value *a, struct pawl_bytes value,
+int pawl_atomic_value_initialise(struct pawl_atomic_value *a, struct pawl_bytes value,
                                  struct pawl_atomic_value_result **out)
 {
-    return atomic_value_run_now(a, new_op(ATOMIC_INITIALIZE, value, nothing), out);
+    return atomic_value_run_now(a, new_op(ATOMIC_INITIALISE, value, nothing), out);
 }
 
-int pawl_atomic_value_initialize_async(struct pawl_atomic_value *a, struct pawl_bytes value,
+int pawl_atomic_value_initialise_async(struct pawl_atomic_value *a, struct pawl_bytes value,
                                        pawl_atomic_value_fn done, void *arg)
 {
-    return atomic_value_run_later(a, new_op(ATOMIC_INITIALIZE, value, nothing), done, arg);
+    return atomic_value_run_later(a, new_op(ATOMIC_INITIALISE, value, nothing), done, arg);
 }
 
 void pawl_atomic_value_result_free(struct pawl_atomic_value_result *result)

@@ -148,7 +148,8 @@ static size_t choose(struct pawl_provider *p, struct pawl_instance *const *items
             return k;
         }
     }
-    k = (size_t)(p->o.strategy == PAWL_RANDOM ? prng_below(&p->s->r.e->random, n) : p->turn++ % n);
+    k = (size_t)(p->o.strategy == PAWL_STRATEGY_RANDOM ? prng_below(&p->s->r.e->random, n)
+                                                       : p->turn++ % n);
     if (p->o.sticky) {
         pawl_instance_free(p->kept);
         p->kept = instance_ref(items[k]);

@@ -25,7 +25,7 @@ struct pawl_latch {
     char *base, *id;
     enum latch_state state;
     bool silent;
-    struct list awaits; /* struct ask: of those who wait for leadership */
+    struct list waits; /* struct ask: of those who wait for leadership */
     struct note note;
     bool told_leader; /* what the listener believes */
     bool in_lost;     /* on_lost runs */
@@ -121,7 +121,7 @@ static void latch_changed(struct pawl_grant *g)
 
     recipe_post(&l->r, &l->note);
     if (leads(l)) {
-        ask_end_all(&l->awaits, 0);
+        ask_end_all(&l->waits, 0);
     }
 }
 
@@ -142,7 +142,7 @@ static void latch_failed(struct candidate *c, int err)
 
     l->error = err;
     recipe_post(&l->r, &l->note);
-    ask_end_all(&l->awaits, err);
+    ask_end_all(&l->waits, err);
 }
 
 /* ---- life ---- */
@@ -167,7 +167,7 @@ static int latch_fill(struct pawl_latch *l, const char *path)
     l->id = candidate_id(l->o.id);
     o.base = l->base;
     o.data = (struct pawl_bytes){l->id, l->id == NULL ? 0 : strlen(l->id)};
-    list_init(&l->awaits);
+    list_init(&l->waits);
     note_init(&l->note, latch_tell, l);
     candidate_init(&l->candidate, &l->r, &o, l->o.doubt);
     l->candidate.elected = elected;
@@ -212,7 +212,7 @@ static void leave(struct pawl_latch *l)
 {
     l->state = LATCH_CLOSED;
     candidate_leave(&l->candidate);
-    ask_end_all(&l->awaits, PAWL_ERR_CANCELLED);
+    ask_end_all(&l->waits, PAWL_ERR_CANCELLED);
 }
 
 static void latch_shut(struct recipe *r)
@@ -299,12 +299,12 @@ static int start_await(struct ask *a)
     } else if (a->is_try) {
         ask_end(a, PAWL_ERR_OPERATION_TIMEOUT);
     } else {
-        list_push_back(&l->awaits, &a->link);
+        list_push_back(&l->waits, &a->link);
     }
     return 0;
 }
 
-int pawl_latch_await(struct pawl_latch *l, int timeout_ms)
+int pawl_latch_wait(struct pawl_latch *l, int timeout_ms)
 {
     struct ask a;
 

@@ -14,6 +14,7 @@
  *
  * The machine is steps like every recipe; the thread is a user that calls in when `lead` has
  * returned. LEADING and LEAVING end then and in no other way, so two can never run at once. */
+#define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,6 +168,7 @@ static void *lead_main(void *selector)
     struct engine *e = s->r.e;
 
     pthread_sigmask(SIG_SETMASK, &s->signals, NULL);
+    pthread_setname_np(pthread_self(), "pawl-lead");
     run_lead(s);
     if (recipe_begin(&s->r) == 0) {
         s->inside_lead = false;
