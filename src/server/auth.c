@@ -45,6 +45,20 @@ static bool has_room(const struct connection *c, const char *id)
     return n <= MAX_IDS && bytes <= MAX_ID_BYTES;
 }
 
+static uint64_t hash_id(struct bytes id)
+{
+    return hash_bytes(id.data, id.len, 0);
+}
+
+/* An ACL may name thousands, and each of them is looked for. */
+static void index_digest(struct connection *c, struct auth_id *a)
+{
+    if (c->digest_ids.buckets == NULL) {
+        map_init(&c->digest_ids);
+    }
+    map_insert(&c->digest_ids, &a->by_id, hash_id(bytes_str(a->id)));
+}
+
 static int add_auth_id(struct connection *c, const char *scheme, const char *id)
 {
     struct auth_id *a;
@@ -58,7 +72,11 @@ static int add_auth_id(struct connection *c, const char *scheme, const char *id)
     a = must_zalloc(sizeof(*a));
     a->scheme = must_strdup(scheme);
     a->id = must_strdup(id);
+    a->rank = c->n_auth_ids;
     list_push_back(&c->auth_ids, &a->link);
+    if (strcmp(scheme, "digest") == 0) {
+        index_digest(c, a);
+    }
     ASSERT(c->n_auth_ids < MAX_IDS);
     c->n_auth_ids++;
     c->n_auth_ids_in_force = c->n_auth_ids;
@@ -75,6 +93,9 @@ void auth_fini(struct connection *c)
 {
     struct list *item;
 
+    if (c->digest_ids.buckets != NULL) {
+        map_fini(&c->digest_ids);
+    }
     while ((item = list_pop_front(&c->auth_ids)) != NULL) {
         struct auth_id *a = container_of(item, struct auth_id, link);
 
@@ -212,12 +233,13 @@ static bool ip_is_valid(struct bytes id)
     return parse_network(id, &a, &bits);
 }
 
-static bool ip_matches(const char *mine, struct bytes wanted)
+/* A connection has one address, which is the first that it shows. */
+static bool ip_matches(const struct connection *c, struct bytes wanted)
 {
     struct address a, net;
     int bits;
 
-    if (!parse_network(wanted, &net, &bits) || !parse_address(mine, &a) || a.len != net.len) {
+    if (!parse_network(wanted, &net, &bits) || !parse_address(c->peer.ip, &a) || a.len != net.len) {
         return false;
     }
     for (int i = 0; i < bits; i++) {
@@ -247,9 +269,21 @@ static bool digest_is_valid(struct bytes id)
     return len > 0 && n_parts == 2;
 }
 
-static bool digest_matches(const char *mine, struct bytes wanted)
+static bool digest_matches(const struct connection *c, struct bytes wanted)
 {
-    return bytes_equal_str(wanted, mine);
+    struct map_entry *e;
+
+    if (c->digest_ids.count == 0 || wanted.len == 0) {
+        return false;
+    }
+    for (e = map_first(&c->digest_ids, hash_id(wanted)); e != NULL; e = map_next(e)) {
+        const struct auth_id *a = container_of(e, struct auth_id, by_id);
+
+        if (a->rank < c->n_auth_ids_in_force && bytes_equal_str(wanted, a->id)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Java writes SHA-256, OpenSSL SHA256. NULL: there is none of that name. */
@@ -330,7 +364,7 @@ struct scheme {
     const char *name;
     bool authenticated; /* its ids stand for `auth` in an ACL */
     bool (*is_valid)(struct bytes id);
-    bool (*matches)(const char *mine, struct bytes wanted);
+    bool (*matches)(const struct connection *c, struct bytes wanted);
 };
 
 static const struct scheme schemes[] = {
@@ -406,25 +440,14 @@ static bool entry_matches(const struct connection *c, const struct auth_options 
                           const struct acl_entry *e)
 {
     const struct scheme *s = find_scheme(o, e->scheme);
-    struct list *item = c->auth_ids.next;
 
-    if (s == NULL) {
-        return false;
-    }
-    for (uint32_t i = 0; i < c->n_auth_ids_in_force; i++, item = item->next) {
-        const struct auth_id *a = container_of(item, struct auth_id, link);
-
-        if (strcmp(a->scheme, s->name) == 0 && s->matches(a->id, e->id)) {
-            return true;
-        }
-    }
-    return false;
+    return s != NULL && s->matches(c, e->id);
 }
 
 /* A list that fills a frame takes milliseconds to go through, and may be asked for with every few
  * bytes of a request: what came out for a long one is kept for a while. Numbers of lists are used
  * again, so the table's generation belongs to the key. */
-enum { LONG_ACL_BYTES = 1024, N_MEMOS = 64 };
+enum { LONG_ACL_BYTES = 1024, N_MEMOS = 1024 };
 
 struct acl_memo {
     uint64_t generation;
@@ -461,7 +484,7 @@ static int32_t perms_in_long(struct connection *c, const struct auth_options *o,
     if (c->acl_memo == NULL) {
         c->acl_memo = must_zalloc(N_MEMOS * sizeof(*c->acl_memo));
     }
-    m = &c->acl_memo[acl % N_MEMOS];
+    m = &c->acl_memo[hash_u64(acl) % N_MEMOS]; /* nobody can choose two that meet */
     if (m->acl != acl || m->n_ids != c->n_auth_ids_in_force ||
         m->generation != acl_table_generation(table)) {
         *m = (struct acl_memo){acl_table_generation(table), acl, c->n_auth_ids_in_force,

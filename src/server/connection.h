@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "base/map.h"
 #include "base/strbuf.h"
 #include "server/parked.h"
 #include "wire/ops.h"
@@ -49,6 +50,8 @@ struct auth_id {
     struct list link;
     char *scheme;
     char *id;
+    uint32_t rank;          /* so many were shown before it */
+    struct map_entry by_id; /* in digest_ids, if it is one */
 };
 
 /* Where a client is. `ip` is Java's way to write it, IPv6 uncompressed. */
@@ -85,6 +88,7 @@ struct connection {
     struct list auth_ids; /* in the order in which they were shown */
     uint32_t n_auth_ids;
     uint32_t n_auth_ids_in_force; /* so many of them count for the request being executed */
+    struct map digest_ids;        /* those of scheme digest; no buckets before the first */
     uint32_t super_from;          /* with so many of them it is the super user; 0: never */
     struct acl_memo *acl_memo;    /* see auth.c; NULL: not needed yet */
 

@@ -233,6 +233,68 @@ static void what_a_long_list_came_to_is_kept_for_just_that_list_and_those_ids(vo
     acl_table_free(t);
 }
 
+/* One request may ask for hundreds of lists in turn. */
+static void what_hundreds_of_long_lists_came_to_is_kept(void **state)
+{
+    enum { N_LISTS = 300 };
+    struct acl_table *t = acl_table_new();
+    struct connection c;
+    int64_t first, second;
+    uint32_t ids[N_LISTS];
+
+    (void)state;
+    begin(&c, "127.0.0.1");
+    for (int i = 0; i < N_LISTS; i++) {
+        ids[i] = take_long_list(t, &(struct acl_entry){i, bytes_str("digest"), bytes_str(BOB_ID)});
+    }
+    for (int i = 0; i < N_LISTS; i++) {
+        assert_false(auth_allows(&c, &usual, t, ids[i], 1));
+    }
+    first = c.spent;
+    for (int i = 0; i < N_LISTS; i++) {
+        assert_false(auth_allows(&c, &usual, t, ids[i], 1));
+    }
+    second = c.spent - first;
+    assert_true(second < first / 2); /* some share a place */
+    auth_fini(&c);
+    acl_table_free(t);
+}
+
+static void each_of_many_ids_counts_from_when_it_was_shown(void **state)
+{
+    enum { N_IDS = 250 };
+    struct acl_table *t = acl_table_new();
+    uint32_t lists[N_IDS];
+    struct connection c;
+    struct strbuf own;
+    char who[32];
+
+    (void)state;
+    begin(&c, "127.0.0.1");
+    strbuf_init(&own, STRBUF_NO_LIMIT);
+    for (int i = 0; i < N_IDS; i++) {
+        snprintf(who, sizeof(who), "user%d:pw", i);
+        assert_int_equal(add(&c, "digest", who), PAWL_OK);
+        assert_int_equal(add(&c, "digest", who), PAWL_OK);
+        strbuf_clear(&own);
+        jute_write_int(&own, 1);
+        acl_entry_write(&own,
+                        &(struct acl_entry){
+                            1, bytes_str("digest"),
+                            bytes_str(container_of(c.auth_ids.prev, struct auth_id, link)->id)});
+        lists[i] = acl_table_take(t, strbuf_bytes(&own));
+    }
+    for (int i = 0; i < N_IDS; i++) {
+        c.n_auth_ids_in_force = (uint32_t)i + 1; /* the address is the first */
+        assert_false(auth_allows(&c, &usual, t, lists[i], 1));
+        c.n_auth_ids_in_force = (uint32_t)i + 2;
+        assert_true(auth_allows(&c, &usual, t, lists[i], 1));
+    }
+    strbuf_fini(&own);
+    auth_fini(&c);
+    acl_table_free(t);
+}
+
 static void a_network_lets_in_the_addresses_within_it(void **state)
 {
     static const struct {
@@ -646,6 +708,8 @@ int main(void)
         cmocka_unit_test(ids_are_accepted_by_the_rules_of_their_scheme),
         cmocka_unit_test(networks_are_addresses_with_as_many_bits_as_there_are),
         cmocka_unit_test(what_a_long_list_came_to_is_kept_for_just_that_list_and_those_ids),
+        cmocka_unit_test(what_hundreds_of_long_lists_came_to_is_kept),
+        cmocka_unit_test(each_of_many_ids_counts_from_when_it_was_shown),
         cmocka_unit_test(a_network_lets_in_the_addresses_within_it),
         cmocka_unit_test(some_entry_must_have_a_wanted_permission_and_match),
         cmocka_unit_test(an_empty_list_lets_everybody_in_and_an_unknown_one_nobody),
