@@ -15,16 +15,24 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "os/fork_guard.h"
+#include "os/thread.h"
 #include "pawl/error.h"
+
+/* For the next log, a snapshot, a directory that is synced, and one more. */
+enum { N_SPARE = 4 };
 
 struct posix_disk {
     struct disk base;
     int folder_fd;
     char *path; /* as the user gave it, for messages */
+    struct lock lock;
+    int spare[N_SPARE]; /* descriptors in reserve, under the lock */
+    int n_spare;
 };
 
 struct posix_file {
     struct disk_file base;
+    struct posix_disk *disk;
     int fd;
     char *name; /* with its folder, for messages */
 };
@@ -104,6 +112,65 @@ const char *disk_posix_open_error(void)
     return the_sentence;
 }
 
+/* ---- descriptors in reserve ----
+ *
+ * A server that cannot begin its next log stops. The rest of the process (whoever embeds it, too)
+ * may use up all descriptors at any time, so some are kept open for nothing, and given up for a
+ * file that is needed when there is no other. A descriptor that is done with becomes one again
+ * before anybody else can have it. */
+
+static bool spare_give_up(struct posix_disk *d)
+{
+    int fd = -1;
+
+    lock_take(&d->lock);
+    if (d->n_spare > 0) {
+        fd = d->spare[--d->n_spare];
+    }
+    lock_give(&d->lock);
+    return fd >= 0 && close(fd) == 0;
+}
+
+static int spare_openat(struct posix_disk *d, const char *name, int flags)
+{
+    int fd = openat(d->folder_fd, name, flags, 0644);
+
+    while (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+        if (!spare_give_up(d)) {
+            errno = EMFILE;
+            break;
+        }
+        fd = openat(d->folder_fd, name, flags, 0644);
+    }
+    return fd;
+}
+
+static void spare_close(struct posix_disk *d, int fd)
+{
+    bool kept;
+
+    lock_take(&d->lock);
+    kept = d->n_spare < N_SPARE && dup3(d->folder_fd, fd, O_CLOEXEC) == fd;
+    if (kept) {
+        d->spare[d->n_spare++] = fd;
+    }
+    lock_give(&d->lock);
+    if (!kept) {
+        close(fd);
+    }
+}
+
+static void spare_refill(struct posix_disk *d)
+{
+    int fd;
+
+    lock_take(&d->lock);
+    while (d->n_spare < N_SPARE && (fd = fcntl(d->folder_fd, F_DUPFD_CLOEXEC, 0)) >= 0) {
+        d->spare[d->n_spare++] = fd;
+    }
+    lock_give(&d->lock);
+}
+
 /* ---- files ---- */
 
 static const struct disk_ops posix_ops;
@@ -135,7 +202,7 @@ static int posix_open(struct disk *base, const char *name, enum disk_mode mode,
     static const char *const verbs[] = {"read", "write", "create"};
     struct posix_disk *d = disk_of(base);
     struct posix_file *f;
-    int fd = openat(d->folder_fd, name, open_flags(mode), 0644);
+    int fd = spare_openat(d, name, open_flags(mode));
 
     if (fd < 0) {
         return disk_fail("open", "%s %s/%s", verbs[mode], d->path, name);
@@ -144,7 +211,8 @@ static int posix_open(struct disk *base, const char *name, enum disk_mode mode,
     fork_guard_add(fd);
     fork_guard_end();
     f = must_alloc(sizeof(*f));
-    *f = (struct posix_file){.base.ops = &posix_ops, .fd = fd, .name = full_name(d, name)};
+    *f = (struct posix_file){
+        .base.ops = &posix_ops, .disk = d, .fd = fd, .name = full_name(d, name)};
     *out = &f->base;
     return 0;
 }
@@ -153,7 +221,7 @@ static void posix_close(struct disk_file *base)
 {
     struct posix_file *f = file_of(base);
 
-    close(f->fd);
+    spare_close(f->disk, f->fd);
     free(f->name);
     free(f);
 }
@@ -292,10 +360,10 @@ static int posix_remove(struct disk *base, const char *name)
     return 0;
 }
 
-static int open_folder(const struct posix_disk *d, const char *folder, int *out)
+static int open_folder(struct posix_disk *d, const char *folder, int *out)
 {
     const char *name = folder[0] == '\0' ? "." : folder;
-    int fd = openat(d->folder_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = spare_openat(d, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd < 0) {
         return disk_fail("open", "open the folder %s/%s", d->path, folder);
@@ -318,7 +386,7 @@ static int posix_list(struct disk *base, const char *folder, disk_name_fn fn, vo
     dir = fdopendir(fd);
     if (dir == NULL) {
         rc = disk_fail("fdopendir", "list the folder %s/%s", d->path, folder);
-        close(fd);
+        spare_close(d, fd);
         return rc;
     }
     for (errno = 0; (entry = readdir(dir)) != NULL; errno = 0) {
@@ -330,6 +398,7 @@ static int posix_list(struct disk *base, const char *folder, disk_name_fn fn, vo
         rc = disk_fail("readdir", "list the folder %s/%s", d->path, folder);
     }
     closedir(dir);
+    spare_refill(d);
     return rc;
 }
 
@@ -363,7 +432,7 @@ static int posix_sync_folder(struct disk *base, const char *folder)
     if (fsync(fd) != 0) {
         rc = disk_fail("fsync", "bring the folder %s/%s to disk", d->path, folder);
     }
-    close(fd);
+    spare_close(d, fd);
     return rc;
 }
 
@@ -432,6 +501,8 @@ int disk_posix_open(const char *path, bool create, struct disk **out)
     }
     d = must_alloc(sizeof(*d));
     *d = (struct posix_disk){.base.ops = &posix_ops, .folder_fd = fd, .path = must_strdup(path)};
+    lock_init(&d->lock);
+    spare_refill(d);
     *out = &d->base;
     return 0;
 }
@@ -444,6 +515,9 @@ void disk_posix_close(struct disk *base)
         return;
     }
     d = disk_of(base);
+    while (spare_give_up(d)) {
+    }
+    lock_fini(&d->lock);
     close(d->folder_fd);
     free(d->path);
     free(d);

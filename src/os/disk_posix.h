@@ -3,7 +3,8 @@
  *
  * May be used from several threads at once, each with files of its own. Errors of the system become
  * PAWL_ERR_..., and disk_last_error() tells the calling thread the whole story: what was tried, on
- * which file, and the system's reason. */
+ * which file, and the system's reason. A disk keeps a few descriptors in reserve, for the files
+ * that are needed when the rest of the process has used up all others. */
 #ifndef PAWL_OS_DISK_POSIX_H
 #define PAWL_OS_DISK_POSIX_H
 

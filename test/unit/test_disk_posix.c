@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -208,6 +209,45 @@ static void a_lock_ends_with_its_process(void **state)
     close(ready[1]);
 }
 
+enum { MANY_FILES = 256 };
+
+/* As the rest of the process might do: descriptors until there are none. */
+static int take_all_descriptors(int *fds)
+{
+    int n = 0;
+
+    while (n < MANY_FILES && (fds[n] = dup(0)) >= 0) {
+        n++;
+    }
+    return n;
+}
+
+static void descriptors_in_reserve_open_what_is_needed(void **state)
+{
+    struct fixture *f = *state;
+    struct rlimit before, few = {MANY_FILES / 2, 0};
+    struct disk_file *file, *other;
+    int fds[MANY_FILES], n;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few.rlim_max = before.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    n = take_all_descriptors(fds);
+    assert_true(n > 0 && n < MANY_FILES);
+    for (int i = 0; i < 20; i++) { /* logs and snapshots, as they come and go */
+        assert_int_equal(disk_open(f->disk, "log", DISK_CREATE, &file), 0);
+        assert_int_equal(disk_open(f->disk, "snapshot", DISK_CREATE, &other), 0);
+        assert_int_equal(disk_sync_folder(f->disk, ""), 0);
+        disk_close(file);
+        disk_close(other);
+        assert_int_equal(dup(0), -1); /* nobody else gets what was given back */
+    }
+    while (n > 0) {
+        close(fds[--n]);
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +259,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_folder_without_permission_is_called_so, setup, teardown),
         cmocka_unit_test_setup_teardown(a_lock_is_held_by_one_and_names_it, setup, teardown),
         cmocka_unit_test_setup_teardown(a_lock_ends_with_its_process, setup, teardown),
+        cmocka_unit_test_setup_teardown(descriptors_in_reserve_open_what_is_needed, setup,
+                                        teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
