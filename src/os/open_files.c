@@ -50,16 +50,20 @@ static bool find_process(process_fn fn, void *arg)
     return found;
 }
 
-static size_t read_small(int proc_fd, const char *name, char *out, size_t size)
+static size_t read_text(int proc_fd, const char *name, char *out, size_t size)
 {
     int fd = openat(proc_fd, name, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+    size_t len = 0;
+    ssize_t n;
 
+    while (fd >= 0 && len < size - 1 && (n = read(fd, out + len, size - 1 - len)) > 0) {
+        len += (size_t)n;
+    }
     if (fd >= 0) {
         close(fd);
     }
-    out[n > 0 ? n : 0] = '\0';
-    return n > 0 ? (size_t)n : 0;
+    out[len] = '\0';
+    return len;
 }
 
 static bool is_same(const struct stat *a, const struct stat *b)
@@ -71,9 +75,9 @@ static void name_process(int proc_fd, const char *pid, char *out, size_t size)
 {
     char name[64];
 
-    read_small(proc_fd, "comm", name, sizeof(name));
+    read_text(proc_fd, "comm", name, sizeof(name));
     name[strcspn(name, "\n")] = '\0';
-    snprintf(out, size, "process %s (%s)", pid, name);
+    snprintf(out, size, "process %.20s (%.40s)", pid, name);
 }
 
 /* ---- files open for writing ---- */
@@ -160,8 +164,12 @@ bool open_files_find_writer(const char *directory, char *who, size_t size)
 
 /* ---- servers of Apache's ---- */
 
+/* The class stands behind the class path, which names every archive there is. */
+enum { ARGUMENTS_BYTES = 4 << 20 };
+
 struct zookeeper_search {
     struct stat directory;
+    char *arguments; /* of the process that is looked at */
     char *who;
     size_t size;
 };
@@ -179,7 +187,7 @@ static bool names_directory(const struct zookeeper_search *s, int cwd, const cha
 {
     char text[64 << 10], *rest = text, *line;
 
-    if (read_small(cwd, config, text, sizeof(text)) == 0) {
+    if (read_text(cwd, config, text, sizeof(text)) == 0) {
         return false;
     }
     while ((line = strsep(&rest, "\r\n")) != NULL) {
@@ -211,10 +219,10 @@ static bool arguments_name_it(const struct zookeeper_search *s, int cwd, const c
 static bool is_zookeeper(int proc_fd, const char *pid, void *arg)
 {
     struct zookeeper_search *s = arg;
-    char arguments[16 << 10], process[128];
-    size_t len = read_small(proc_fd, "cmdline", arguments, sizeof(arguments));
+    char process[128];
+    size_t len = read_text(proc_fd, "cmdline", s->arguments, ARGUMENTS_BYTES);
     int cwd = len == 0 ? -1 : openat(proc_fd, "cwd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool found = cwd >= 0 && arguments_name_it(s, cwd, arguments, len);
+    bool found = cwd >= 0 && arguments_name_it(s, cwd, s->arguments, len);
 
     if (cwd >= 0) {
         close(cwd);
@@ -228,7 +236,10 @@ static bool is_zookeeper(int proc_fd, const char *pid, void *arg)
 
 bool open_files_find_zookeeper(const char *directory, char *who, size_t size)
 {
-    struct zookeeper_search s = {.who = who, .size = size};
+    struct zookeeper_search s = {.who = who, .size = size, .arguments = malloc(ARGUMENTS_BYTES)};
+    bool found =
+        s.arguments != NULL && stat(directory, &s.directory) == 0 && find_process(is_zookeeper, &s);
 
-    return stat(directory, &s.directory) == 0 && find_process(is_zookeeper, &s);
+    free(s.arguments);
+    return found;
 }
