@@ -37,23 +37,38 @@ static bool supported_next_word(const char **list, char *word, size_t size)
     return true;
 }
 
-/* A scheme that nobody can have would lock everybody out. */
-static void supported_check_schemes(const struct config *c, struct config_lines *errors)
+/* Why nobody can show an id of `scheme`; NULL: some can. */
+static const char *supported_scheme_trouble(const struct config *c, const char *scheme)
 {
-    const char *list = c->security.enforce_auth ? c->security.enforce_auth_schemes : NULL;
+    if (!auth_scheme_is_known(scheme)) {
+        return "allowed are digest and ip";
+    }
+    return strcmp(scheme, "digest") == 0 && !c->security.digest_enabled
+               ? "DigestAuthenticationProvider.enabled is false"
+               : NULL;
+}
+
+/* A scheme that nobody can have would lock everybody out, as soon as it is enforced. */
+static void supported_check_schemes(struct config *c, struct config_lines *errors)
+{
+    const char *list = c->security.enforce_auth_schemes;
     struct config_place place = config_place_of(c, "enforce.auth.schemes");
     char scheme[64];
 
     while (supported_next_word(&list, scheme, sizeof(scheme))) {
-        if (!auth_scheme_is_known(scheme)) {
+        const char *trouble = supported_scheme_trouble(c, scheme);
+
+        if (trouble != NULL && c->security.enforce_auth) {
             config_fault(errors, &place, "enforce.auth.schemes",
-                         "Authentication scheme %s is not available; allowed are digest and ip",
-                         scheme);
-        } else if (strcmp(scheme, "digest") == 0 && !c->security.digest_enabled) {
-            config_fault(errors, &place, "enforce.auth.schemes",
-                         "Authentication scheme digest is not available: "
-                         "DigestAuthenticationProvider.enabled is false");
+                         "Authentication scheme %s is not available: %s", scheme, trouble);
+        } else if (trouble != NULL) {
+            config_warn(c, &place, "enforce.auth.schemes",
+                        "Authentication scheme %s is not available: %s", scheme, trouble);
         }
+    }
+    if (c->security.enforce_auth_schemes != NULL && !c->security.enforce_auth) {
+        config_warn(c, &place, "enforce.auth.schemes",
+                    "has no effect: enforce.auth.enabled is not true");
     }
 }
 

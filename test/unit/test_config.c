@@ -1112,6 +1112,18 @@ static void what_this_version_cannot_do_is_refused(void **state)
     assert_says(&f->config.warnings, ":5: 4lw.commands.whitelist: there is no word statt");
 }
 
+/* It locks nobody out, and it does not do what its author thinks either. */
+static void schemes_that_are_not_enforced_are_named(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(load(f, "dataDir=/d\nclientPort=1\nenforce.auth.schemes=digset\n"), 0);
+    assert_int_equal(config_check_supported(&f->config, &f->errors), 0);
+    assert_int_equal(f->config.warnings.n, 2);
+    assert_says(&f->config.warnings, ":3: enforce.auth.schemes: Authentication scheme digset is");
+    assert_says(&f->config.warnings, ":3: enforce.auth.schemes: has no effect: enforce.auth.en");
+}
+
 /* --- reload, printing --- */
 
 static void reload_takes_what_is_safe_and_names_the_rest(void **state)
@@ -1300,6 +1312,7 @@ int main(void)
         TEST(three_servers_are_nothing_to_warn_about),
         TEST(a_lone_server_is_an_ensemble_only_if_told_so),
         TEST(what_this_version_cannot_do_is_refused),
+        TEST(schemes_that_are_not_enforced_are_named),
         TEST(reload_takes_what_is_safe_and_names_the_rest),
         TEST(reload_keeps_what_is_derived_from_what_stays),
         TEST(reload_of_the_same_file_changes_nothing),
