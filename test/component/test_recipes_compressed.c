@@ -3,6 +3,7 @@
  * not matter to who only waits for it, and a watch that was set is there whatever the answer was.
  */
 #define _GNU_SOURCE
+#include <stdatomic.h>
 #include <string.h>
 
 #include "lib/test.h"
@@ -261,6 +262,44 @@ static void a_semaphore_whose_number_cannot_be_unpacked_is_refused(void **state)
     assert_int_equal(pawl_sync(packing, "/packed/count", NULL), 0);
 }
 
+/* ---- queues ---- */
+
+static int count_item(struct pawl_queue *q, const struct pawl_item *item, void *n)
+{
+    (void)q;
+    assert_int_equal(item->data.len, 6);
+    atomic_fetch_add((_Atomic int *)n, 1);
+    return 0;
+}
+
+/* What cannot be unpacked stays for others, and does not keep what is behind it. */
+static void put_behind(const char *path, const char *lock_path)
+{
+    struct pawl_queue *plainly, *packed;
+    _Atomic int n = 0;
+
+    assert_int_equal(pawl_queue_new(plain, path, NULL, &plainly), 0);
+    assert_int_equal(pawl_queue_put(plainly, PAWL_PUT(.item = pawl_str("plain")), SOON_MS), 0);
+    assert_int_equal(
+        pawl_queue_new(packing, path,
+                       PAWL_QUEUE_OPTIONS(.consumer = count_item, .consumer_arg = (void *)&n,
+                                          .lock_path = lock_path),
+                       &packed),
+        0);
+    assert_int_equal(pawl_queue_put(packed, PAWL_PUT(.item = pawl_str("packed")), SOON_MS), 0);
+    wait_until(atomic_load(&n) == 1);
+    pawl_queue_free(packed);
+    until_nodes(plain, path, 1);
+    pawl_queue_free(plainly);
+}
+
+static void an_item_that_cannot_be_unpacked_is_passed_over(void **state)
+{
+    (void)state;
+    put_behind("/packed/queue", NULL);
+    put_behind("/packed/locked", "/packed/locks");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +312,7 @@ int main(void)
         cmocka_unit_test(a_value_that_cannot_be_unpacked_is_refused_and_forgotten),
         cmocka_unit_test(a_value_follows_what_it_can_unpack),
         cmocka_unit_test(a_semaphore_whose_number_cannot_be_unpacked_is_refused),
+        cmocka_unit_test(an_item_that_cannot_be_unpacked_is_passed_over),
     };
 
     return cmocka_run_group_tests(tests, open_both, close_both);

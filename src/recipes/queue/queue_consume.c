@@ -152,7 +152,8 @@ static void end_there(struct pawl_queue *q, bool goes_on)
  * this one alone that cannot be had. */
 static void end_badly(struct pawl_queue *q, int err)
 {
-    bool stuck = err == PAWL_ERR_NO_AUTH || err == PAWL_ERR_NOT_EMPTY || err == PAWL_ERR_TOO_LARGE;
+    bool stuck = err == PAWL_ERR_NO_AUTH || err == PAWL_ERR_NOT_EMPTY ||
+                 err == PAWL_ERR_TOO_LARGE || err == PAWL_ERR_DATA_INCONSISTENCY;
 
     if (err != PAWL_ERR_CLOSING) {
         log_warn("queue %s: %s: %s", q->base, q->job.name, pawl_strerror(err));
