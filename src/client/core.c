@@ -390,10 +390,17 @@ static void fire(struct core *c, int64_t now_ms, struct jute_reader *r, int64_t 
     if (!r->failed && !bytes_is_null(ev.path)) {
         rc = watches_fire(&c->watches, (enum pawl_event_type)ev.type, ev.path, zxid, &e);
     }
-    if (rc != 0) {
-        drop_link(c, now_ms, rc == PAWL_ERR_NO_MEMORY ? "no memory" : "an event makes no sense");
-    } else if (e != NULL) {
+    if (rc == 0 && ev.type == PAWL_EVENT_CHILDREN_CHANGED && zxid < 0) { /* before 3.9: only once */
+        rc = requests_wait_beside(c, ev.path);
+    }
+    if (e != NULL) {
         list_push_back(&c->items, &e->item.link);
+    }
+    if (rc == PAWL_ERR_MARSHALLING) {
+        drop_link(c, now_ms, "an event makes no sense");
+    } else if (rc != 0) {
+        drop_link(c, now_ms, "no memory");
+    } else if (e != NULL) {
         requests_sweep(c);
     }
 }

@@ -644,6 +644,48 @@ void requests_expire(struct core *c, int64_t now_ms)
 
 /* ---- answers ---- */
 
+/* As after a reconnect: a change since the last answer is told at once, so none is missed. */
+static int set_again(struct core *c, enum watcher_kind kind, struct bytes path)
+{
+    struct request q = {.relative_zxid = c->last_zxid, .n_watch_lists = N_WATCHER_KINDS};
+    struct call *call = call_new(OP_SET_WATCHES2);
+    struct strbuf list;
+    int rc;
+
+    if (call == NULL) {
+        return PAWL_ERR_NO_MEMORY;
+    }
+    call->abandoned = true;
+    strbuf_init(&list, STRBUF_NO_LIMIT);
+    jute_write_buffer(&list, path);
+    q.watches[kind] = (struct string_list){1, strbuf_bytes(&list)};
+    rc = list.failed ? PAWL_ERR_NO_MEMORY : requests_submit(c, call, &q);
+    strbuf_fini(&list);
+    if (rc != 0) {
+        call_free(call);
+    }
+    return rc == PAWL_ERR_CLOSING ? 0 : rc;
+}
+
+int requests_wait_beside(struct core *c, struct bytes path)
+{
+    return watches_wait_beside(&c->watches, path) ? set_again(c, WATCHER_CHILD, path) : 0;
+}
+
+/* A server before 3.9 has put the new one in the place of what was at that path. A persistent one
+ * tells all that a one-shot watch would, but not what a recursive one does; and that one not what
+ * those hear who wait for children. */
+static int restore_beside(struct core *c, enum watcher_kind by, struct bytes path)
+{
+    bool deep = watches_has(&c->watches, 1u << WATCHER_RECURSIVE, path, NULL);
+    int rc = by == WATCHER_PERSISTENT && deep ? set_again(c, WATCHER_RECURSIVE, path) : 0;
+
+    if (rc == 0 && (by == WATCHER_PERSISTENT || by == WATCHER_RECURSIVE)) {
+        rc = requests_wait_beside(c, path);
+    }
+    return rc;
+}
+
 static int register_watch(struct core *c, const struct call *call)
 {
     enum watcher_kind table = (enum watcher_kind)call->watch_table;
@@ -665,7 +707,7 @@ static int register_watch(struct core *c, const struct call *call)
     if (shadowed != NULL) {
         list_push_back(&c->items, &shadowed->item.link);
     }
-    return rc;
+    return rc == 0 ? restore_beside(c, table, bytes_str(call->path)) : rc;
 }
 
 static struct call *find_auth(struct core *c)

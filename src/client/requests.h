@@ -17,6 +17,10 @@ int requests_submit(struct core *c, struct call *call, const struct request *q);
  * comes. */
 enum pawl_outcome requests_abandon(struct core *c, struct call *call);
 
+/* Sees to it that those hear who wait for children at `path` beside a recursive watch. An error
+ * ends the link. */
+int requests_wait_beside(struct core *c, struct bytes path);
+
 /* Watches that the server still has although nobody needs them go. */
 void requests_sweep(struct core *c);
 

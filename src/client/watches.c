@@ -447,6 +447,16 @@ void watches_none_stale(struct watches *w)
     }
 }
 
+static bool waits_beside(const struct watched_path *p)
+{
+    return count_tables(p, RECURSIVE, NULL) > 0 && count_tables(p, CHILD | PERSISTENT, NULL) > 0;
+}
+
+bool watches_wait_beside(const struct watches *w, struct bytes path)
+{
+    return waits_beside(find(w, path));
+}
+
 int watches_shadow(const struct watches *w, enum watcher_kind by, struct bytes path,
                    struct event_item **out)
 {
@@ -535,29 +545,53 @@ static void flush_batch(struct batch *b, int64_t zxid, struct strbuf *out)
     b->bytes = 0;
 }
 
+static void batch_add(struct batch *b, enum watcher_kind kind, const struct watched_path *p)
+{
+    jute_write_buffer(&b->lists[kind], path_of(p));
+    b->counts[kind]++;
+    b->bytes += p->len;
+}
+
+static void batch_add_path(struct batch *b, const struct watched_path *p)
+{
+    for (int i = 0; i < N_WATCHER_KINDS; i++) {
+        if (!list_empty(&p->tables[i])) {
+            batch_add(b, (enum watcher_kind)i, p);
+        }
+    }
+}
+
+/* Those who wait for children beside a recursive watch come behind all others. */
+static void batch_add_behind(struct batch *b, const struct watched_path *p)
+{
+    if (waits_beside(p)) {
+        batch_add(b, WATCHER_CHILD, p);
+    }
+}
+
+static void encode_each(const struct watches *w, int64_t zxid, struct strbuf *out, struct batch *b,
+                        void (*add)(struct batch *b, const struct watched_path *p))
+{
+    struct list *item;
+
+    list_for_each (item, &w->all) {
+        add(b, container_of(item, struct watched_path, all));
+        if (b->bytes >= BATCH_BYTES) {
+            flush_batch(b, zxid, out);
+        }
+    }
+    flush_batch(b, zxid, out);
+}
+
 void watches_encode(const struct watches *w, int64_t zxid, struct strbuf *out)
 {
     struct batch b = {0};
-    struct list *item;
 
     for (int i = 0; i < N_WATCHER_KINDS; i++) {
         strbuf_init(&b.lists[i], STRBUF_NO_LIMIT);
     }
-    list_for_each (item, &w->all) {
-        const struct watched_path *p = container_of(item, struct watched_path, all);
-
-        for (int i = 0; i < N_WATCHER_KINDS; i++) {
-            if (!list_empty(&p->tables[i])) {
-                jute_write_buffer(&b.lists[i], path_of(p));
-                b.counts[i]++;
-                b.bytes += p->len;
-            }
-        }
-        if (b.bytes >= BATCH_BYTES) {
-            flush_batch(&b, zxid, out);
-        }
-    }
-    flush_batch(&b, zxid, out);
+    encode_each(w, zxid, out, &b, batch_add_path);
+    encode_each(w, zxid, out, &b, batch_add_behind);
     for (int i = 0; i < N_WATCHER_KINDS; i++) {
         strbuf_fini(&b.lists[i]);
     }

@@ -57,6 +57,11 @@ size_t watches_others(const struct watches *w, unsigned mask, struct bytes path,
  * one removes them all. */
 unsigned watches_same_place(unsigned mask);
 
+/* Whether somebody at `path` waits for its children beside a recursive watch. A server before 3.9
+ * sets that one in the place of the other's, and it does not tell that children changed; set behind
+ * it, a one-shot watch of the children is no loss for it. */
+bool watches_wait_beside(const struct watches *w, struct bytes path);
+
 /* For those persistent watchers inside the library that a one-shot watch, newly set in table `by`
  * at their own path, may have cost their watch: a server before 3.9 keeps one mode per path and
  * session, the last one asked for. NO_MEMORY; nobody: *out is NULL. */

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -182,6 +183,50 @@ static void both_are_removed_one_after_the_other(void **state)
     company_close(&x);
 }
 
+static void add_and_remove_child(struct company *x)
+{
+    char child[48];
+
+    snprintf(child, sizeof(child), "%s/c", x->path);
+    assert_int_equal(pawl_create(x->other, PAWL_CREATE(.path = child), NULL), 0);
+    assert_int_equal(pawl_delete(x->other, PAWL_DELETE(.path = child), NULL), 0);
+}
+
+static void one_for_children_hears_beside_one_that_came_later(void **state)
+{
+    struct company x;
+
+    company_open(&x, "/company-children", *(const enum pawl_watch_mode *)*state);
+    assert_int_equal(pawl_unwatch(x.c, x.path, PAWL_WATCHES_ANY, &x.stays, NULL), 0);
+    assert_int_equal(pawl_children(x.c, x.path, &x.once, NULL), 0);
+    assert_int_equal(pawl_watch(x.c, x.path, *(const enum pawl_watch_mode *)*state, &x.stays, NULL),
+                     0);
+    settle(&x);
+    add_and_remove_child(&x);
+    wait_semaphore(&x.once_told);
+    wait_semaphore(&x.stays_told);
+    pawl_delete(x.c, PAWL_DELETE(.path = x.path), NULL);
+    company_close(&x);
+}
+
+static void a_deep_and_a_flat_one_both_hear(void **state)
+{
+    enum pawl_watch_mode first = *(const enum pawl_watch_mode *)*state;
+    struct company x;
+
+    company_open(&x, "/company-modes", first);
+    assert_int_equal(pawl_watch(x.c, x.path, first == flat ? deep : flat, &x.once, NULL), 0);
+    settle(&x);
+    for (int i = 0; i < 3; i++) {
+        add_and_remove_child(&x);
+        wait_semaphore(&x.stays_told);
+        wait_semaphore(&x.once_told);
+        settle(&x);
+    }
+    pawl_delete(x.c, PAWL_DELETE(.path = x.path), NULL);
+    company_close(&x);
+}
+
 static void a_cache_hears_on_when_one_beside_it_is_removed(void **state)
 {
     struct pawl_client *c = client_fixture_open(NULL);
@@ -217,6 +262,8 @@ int main(void)
         BOTH(an_older_one_is_removed_beside_the_one_that_stays),
         BOTH(the_one_that_stays_is_removed_and_the_other_fires),
         BOTH(both_are_removed_one_after_the_other),
+        BOTH(one_for_children_hears_beside_one_that_came_later),
+        BOTH(a_deep_and_a_flat_one_both_hear),
         cmocka_unit_test(a_cache_hears_on_when_one_beside_it_is_removed),
     };
 

@@ -140,6 +140,7 @@ struct sim_link *net_dial(struct world *w, struct machine *m)
     pipe_init(&l->to_server);
     pipe_init(&l->to_client);
     strbuf_init(&l->partial, STRBUF_NO_LIMIT);
+    profile_init(&l->old);
     list_push_back(&w->links, &l->link);
     return l;
 }
@@ -180,6 +181,7 @@ static void free_link(struct sim_link *l)
     pipe_clear(&l->to_server);
     pipe_clear(&l->to_client);
     strbuf_fini(&l->partial);
+    profile_fini(&l->old);
     free(l);
 }
 
@@ -193,6 +195,22 @@ static void server_hangs_up(struct world *w, struct sim_link *l)
     append(&l->to_client, world_now_ms(w) + latency(w), bytes_of("", 0), true);
 }
 
+static void to_client(struct world *w, struct sim_link *l, struct bytes b)
+{
+    struct strbuf older;
+
+    if (w->profile == 0) {
+        put(w, &l->to_client, b);
+        return;
+    }
+    strbuf_init(&older, STRBUF_NO_LIMIT);
+    profile_sent(w, l, b, &older);
+    if (older.len > 0) {
+        put(w, &l->to_client, strbuf_bytes(&older));
+    }
+    strbuf_fini(&older);
+}
+
 static void flush(struct world *w, struct connection *c)
 {
     struct sim_link *l = c->owner;
@@ -202,7 +220,7 @@ static void flush(struct world *w, struct connection *c)
         return; /* one of ours, see ask() */
     }
     if (n > 0 && l->client != NULL) {
-        put(w, &l->to_client, bytes_of(c->out.data + c->out_at, n));
+        to_client(w, l, bytes_of(c->out.data + c->out_at, n));
     }
     if (n > 0) {
         member_fixture_read(&w->server, c, n);
@@ -239,7 +257,7 @@ static void deliver_frame(struct world *w, struct sim_link *l, struct bytes b)
         }
     } else {
         if (w->profile != 0 && l->greeted) {
-            profile_frame(w, l->server_side, (uint8_t *)frame.data, frame.len);
+            profile_request(w, l, (uint8_t *)frame.data, frame.len);
         }
         member_fixture_send(&w->server, l->server_side, b);
     }

@@ -32,6 +32,13 @@ struct pipe {
 };
 
 /* A link outlives the end that was closed: what was sent still arrives, unless it is cut. */
+/* What a server before 3.9 knows of a connection's watches (sim_profile.c). */
+struct old_tables {
+    struct list watches, requests;
+    int n_setting; /* setWatches that are not answered yet */
+    bool greeted;
+};
+
 struct sim_link {
     struct list link;
     struct machine *client;         /* NULL: closed there */
@@ -41,6 +48,7 @@ struct sim_link {
     struct pipe to_server, to_client;
     struct strbuf partial; /* where frames are looked at: the beginning of one */
     bool greeted;          /* ... and the first was the handshake */
+    struct old_tables old;
 };
 
 /* A process with one client. */
@@ -180,7 +188,14 @@ int64_t net_next_ms(const struct pipe *p);
 
 /* ---- sim_profile.c ---- */
 
-void profile_frame(struct world *w, struct connection *c, uint8_t *frame, size_t len);
+void profile_init(struct old_tables *t);
+void profile_fini(struct old_tables *t);
+
+/* A frame, without its length, on its way to the server: may be changed. */
+void profile_request(struct world *w, struct sim_link *l, uint8_t *frame, size_t len);
+
+/* Whole frames of the server: `out` gets what the older one would send. */
+void profile_sent(struct world *w, struct sim_link *l, struct bytes b, struct strbuf *out);
 
 /* ---- sim_threads.c ---- */
 
