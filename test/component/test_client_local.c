@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -245,6 +246,12 @@ static void remove_from_dir(const char *name)
     assert_int_equal(unlink(path), 0);
 }
 
+/* In a child: a test that fails leaves no process behind. */
+static void end_with_the_test(void)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
 /* A process that runs `body` with a handle of its own, tells us when it is ready, and then waits
  * until it is killed or `until` is closed. */
 struct helper {
@@ -277,6 +284,7 @@ static struct helper helper_start(helper_fn body, int session_ms)
     h.pid = fork();
     assert_true(h.pid >= 0);
     if (h.pid == 0) {
+        end_with_the_test();
         close(report[0]);
         close(until[1]);
         run_helper(body, session_ms, report[1], until[0]);
@@ -778,6 +786,7 @@ static pid_t spawn(int i)
     pid_t pid = fork();
 
     if (pid == 0) {
+        end_with_the_test();
         run_process(i);
     }
     return pid;
