@@ -13,8 +13,8 @@
  *      its own, to its end. Or nothing at all follows it: the write ended inside the record.
  *   3. No sound record begins between it and that sector, or at all if there is none.
  *   4. All that is not zero behind it is within the reach of one write.
- *   5. The sound records that follow, which would be of the same write, were made within
- *      WRITE_SPAN_MS of each other.
+ *   5. The sound records that follow, which would be of the same write, are at most WRITE_RECORDS
+ *      and were made within WRITE_SPAN_MS of each other.
  *
  * Anything else is damage: acknowledged transactions may be in it or behind it. And whatever looks
  * torn but leaves less than durable.h knows of is damage, too; recovery.c sees to that, and to
@@ -51,8 +51,11 @@
 enum {
     BLOCK_BYTES = 1 << 20,
     SECTOR_BYTES = 512,
-    /* The records of one write gather while the sync before it runs. */
-    WRITE_SPAN_MS = 10000,
+    /* The records of one write gather while the sync before it runs. Both are what a server does in
+     * good health (globalOutstandingLimit, and Java's batch; fsync.warningthresholdms): what may be
+     * more than one write is doubt, and doubt stops the start. */
+    WRITE_RECORDS = 1000,
+    WRITE_SPAN_MS = 1000,
 };
 
 struct txnlog_reader {
@@ -241,19 +244,20 @@ static size_t next_sound(const struct txnlog_reader *r, struct bytes window, siz
     return to;
 }
 
-/* How far apart in time the sound records of the window were made. */
-static int64_t span_of_sound(const struct txnlog_reader *r, struct bytes window)
+/* Whether the sound records of the window can be of one write. */
+static bool one_write_can_hold(const struct txnlog_reader *r, struct bytes window)
 {
     int64_t first = INT64_MAX, last = INT64_MIN, time;
-    size_t size = 0;
+    size_t size = 0, n = 0;
 
     for (size_t at = next_sound(r, window, 1, window.len, &size); at < window.len;
          at = next_sound(r, window, at + size, window.len, &size)) {
         time = (int64_t)load_u64(window.data + at + TXNLOG_TIME_AT);
         first = time < first ? time : first;
         last = time > last ? time : last;
+        n++;
     }
-    return last < first ? 0 : last - first;
+    return n == 0 || (n <= WRITE_RECORDS && last - first <= WRITE_SPAN_MS);
 }
 
 /* What lies behind the place in question. */
@@ -284,8 +288,9 @@ static const char *against_tear(const struct txnlog_reader *r, enum txnlog_look 
     if (!after->nothing_beyond) {
         return "more follows than one unfinished write can have left";
     }
-    if (span_of_sound(r, after->window) > WRITE_SPAN_MS) {
-        return "records follow that were written much later than each other";
+    if (!one_write_can_hold(r, after->window)) {
+        return "more records follow, or over a longer time, than one unfinished write can have "
+               "left";
     }
     return NULL;
 }

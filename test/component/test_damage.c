@@ -473,10 +473,12 @@ static void an_unfinished_write_is_cut_and_kept(void **state)
 
 /* ---- without the number: a power cut may have lost it ---- */
 
-/* `n` records of 64 KiB, `step_ms` apart, with the sector zeroed at which the second begins. */
-static int load_without_number(int n, int64_t step_ms, struct recovery_report *report)
+enum { LARGE = 64 << 10, SMALL = 700 };
+
+/* `n` records of `size`, `step_ms` apart, with the sector zeroed at which the second begins. */
+static int load_without_number(int n, size_t size, int64_t step_ms, struct recovery_report *report)
 {
-    static uint8_t data[64 << 10];
+    static uint8_t data[LARGE];
     struct txnlog_options options = {.folder = STORE_FOLDER, .force_sync = true};
     struct txn_op op = {.type = TXN_SET_DATA, .path = bytes_str("/")};
     struct sim_disk *s = sim_disk_new(1);
@@ -489,7 +491,7 @@ static int load_without_number(int n, int64_t step_ms, struct recovery_report *r
     int rc;
 
     memset(data, 'x', sizeof(data));
-    op.data = bytes_of(data, sizeof(data));
+    op.data = bytes_of(data, size);
     strbuf_init(&records, STRBUF_NO_LIMIT);
     for (int i = 1; i <= n; i++) {
         struct txn_header header = {.zxid = i, .time_ms = i * step_ms, .type = TXN_SET_DATA};
@@ -526,7 +528,7 @@ static void one_write_explains_a_lost_sector(void **state)
     struct recovery_report report;
 
     (void)state;
-    assert_int_equal(load_without_number(10, 1, &report), 0);
+    assert_int_equal(load_without_number(10, LARGE, 1, &report), 0);
     assert_true(report.torn);
     assert_int_equal(report.last_zxid, 1);
 }
@@ -536,10 +538,12 @@ static void more_than_one_write_explains_nothing(void **state)
     struct recovery_report report;
 
     (void)state;
-    assert_int_equal(load_without_number(100, 1, &report), PAWL_ERR_CORRUPT);
+    assert_int_equal(load_without_number(100, LARGE, 1, &report), PAWL_ERR_CORRUPT);
     assert_non_null(strstr(report.error, "more follows than one unfinished write"));
-    assert_int_equal(load_without_number(10, 3000, &report), PAWL_ERR_CORRUPT);
-    assert_non_null(strstr(report.error, "much later"));
+    assert_int_equal(load_without_number(10, LARGE, 300, &report), PAWL_ERR_CORRUPT);
+    assert_non_null(strstr(report.error, "over a longer time"));
+    assert_int_equal(load_without_number(1200, SMALL, 0, &report), PAWL_ERR_CORRUPT);
+    assert_non_null(strstr(report.error, "more records follow"));
 }
 
 static int make_history(void **state)
