@@ -21,7 +21,7 @@ enum {
 
 /* ---- life ---- */
 
-static int init(struct core *c, const char *servers, int64_t now_ms)
+static int core_init(struct core *c, const char *servers, int64_t now_ms)
 {
     int rc;
 
@@ -51,7 +51,7 @@ int core_new(const struct core_options *options, const char *servers, int64_t no
         return PAWL_ERR_NO_MEMORY;
     }
     c->options = *options;
-    rc = init(c, servers, now_ms);
+    rc = core_init(c, servers, now_ms);
     if (rc != 0) {
         core_free(c);
         return rc;
@@ -98,6 +98,19 @@ static const uint8_t may_follow[] = {
     [PAWL_STATE_CLOSED] = 0,
 };
 
+static const uint8_t link_may_follow[] = {
+    [LINK_NONE] = 1 << LINK_OPENING,
+    [LINK_OPENING] = 1 << LINK_HELLO | 1 << LINK_NONE,
+    [LINK_HELLO] = 1 << LINK_READY | 1 << LINK_NONE,
+    [LINK_READY] = 1 << LINK_NONE,
+};
+
+static void core_move_link(struct core *c, enum link_state next)
+{
+    ASSERT((link_may_follow[c->link] & 1 << next) != 0);
+    c->link = next;
+}
+
 /* Without memory for the news it is told with the next one. */
 static void announce(struct core *c)
 {
@@ -116,16 +129,26 @@ static void announce(struct core *c)
     c->announced = c->state;
 }
 
-static void move(struct core *c, enum pawl_state next)
+static void core_move(struct core *c, enum pawl_state next)
 {
     ASSERT((may_follow[c->state] & 1 << next) != 0);
     c->state = next;
     announce(c);
 }
 
-static bool is_connected(enum pawl_state s)
+bool core_is_connected(const struct core *c)
 {
-    return s == PAWL_STATE_CONNECTED || s == PAWL_STATE_RECONNECTED || s == PAWL_STATE_READ_ONLY;
+    return c->state == PAWL_STATE_CONNECTED || c->state == PAWL_STATE_RECONNECTED ||
+           c->state == PAWL_STATE_READ_ONLY;
+}
+
+/* What holds between any two inputs. */
+static void core_check(const struct core *c)
+{
+    ASSERT((c->link == LINK_READY) == core_is_connected(c));
+    ASSERT(c->closed == (c->state == PAWL_STATE_CLOSED));
+    ASSERT(c->closed || c->link == LINK_READY || (!c->link_read_only && c->ping_sent_ms == 0));
+    ASSERT(c->in_at <= c->in_len && c->pre_at <= c->pre.len);
 }
 
 static int64_t lost_at(const struct core *c)
@@ -153,7 +176,7 @@ static void lose_session(struct core *c, int64_t now_ms)
     c->confirmed_ms = 0;
     c->timeout_ms = c->options.session_timeout_ms;
     if (c->state != PAWL_STATE_LOST) {
-        move(c, PAWL_STATE_LOST);
+        core_move(c, PAWL_STATE_LOST);
     }
     requests_fail_all(c, PAWL_ERR_SESSION_EXPIRED);
     end_watches(c, PAWL_STATE_LOST);
@@ -200,16 +223,16 @@ static void link_gone(struct core *c, int64_t now_ms)
     if (!was_ready) {
         c->n_failures++;
     }
-    c->link = LINK_NONE;
+    core_move_link(c, LINK_NONE);
     c->link_read_only = false;
     c->probe_at_ms = 0;
     c->ping_sent_ms = 0;
     requests_link_down(c);
     watches_none_stale(&c->watches); /* the server forgets them with the connection */
     c->connect_at_ms = now_ms + pause_before_next(c);
-    if (is_connected(c->state)) {
+    if (core_is_connected(c)) {
         c->suspended_ms = now_ms;
-        move(c, PAWL_STATE_SUSPENDED);
+        core_move(c, PAWL_STATE_SUSPENDED);
     }
 }
 
@@ -258,12 +281,13 @@ void core_link_down(struct core *c, int64_t now_ms)
     if (c->link != LINK_NONE && !c->closed) {
         link_gone(c, now_ms);
     }
+    core_check(c);
 }
 
 static void open_link(struct core *c, int64_t now_ms)
 {
     c->host = hosts_pick(&c->hosts, &c->random);
-    c->link = LINK_OPENING;
+    core_move_link(c, LINK_OPENING);
     c->link_limit_ms = now_ms + connect_timeout(c);
     c->want_link = true;
     log_debug("connecting to %s:%d", c->hosts.items[c->host].name, c->hosts.items[c->host].port);
@@ -280,8 +304,7 @@ void core_link_up(struct core *c, int64_t now_ms)
         .read_only = c->options.read_only,
     };
 
-    ASSERT(c->link == LINK_OPENING);
-    c->link = LINK_HELLO;
+    core_move_link(c, LINK_HELLO);
     strbuf_clear(&c->pre);
     c->pre_at = 0;
     jute_write_int(&c->pre, 0);
@@ -291,6 +314,7 @@ void core_link_up(struct core *c, int64_t now_ms)
     if (c->pre.failed) {
         drop_link(c, now_ms, "no memory");
     }
+    core_check(c);
 }
 
 /* ---- the handshake's answer ---- */
@@ -319,9 +343,9 @@ static void resend_auths(struct core *c)
 static void settle_state(struct core *c)
 {
     if (c->link_read_only) {
-        move(c, PAWL_STATE_READ_ONLY);
+        core_move(c, PAWL_STATE_READ_ONLY);
     } else {
-        move(c, c->ever_connected ? PAWL_STATE_RECONNECTED : PAWL_STATE_CONNECTED);
+        core_move(c, c->ever_connected ? PAWL_STATE_RECONNECTED : PAWL_STATE_CONNECTED);
         c->ever_connected = true;
     }
 }
@@ -337,7 +361,7 @@ static void session_stands(struct core *c, int64_t now_ms, const struct connect_
         c->confirmed_ms = c->hello_sent_ms;
         c->confirmed_timeout_ms = r->timeout_ms;
     }
-    c->link = LINK_READY;
+    core_move_link(c, LINK_READY);
     trouble_over(c);
     c->n_failures = 0;
     c->heard_ms = now_ms;
@@ -532,6 +556,7 @@ void core_received(struct core *c, int64_t now_ms, size_t n)
         c->in = NULL;
         c->in_len = c->in_at = 0;
     }
+    core_check(c);
 }
 
 /* ---- time ---- */
@@ -674,6 +699,7 @@ void core_tick(struct core *c, int64_t now_ms)
         open_link(c, now_ms);
     }
     announce(c);
+    core_check(c);
 }
 
 void core_hurry(struct core *c, int64_t now_ms)
@@ -740,6 +766,7 @@ int core_set_servers(struct core *c, const char *servers, int64_t now_ms)
         leave_link(c, now_ms, "the list of servers has changed");
         c->connect_at_ms = now_ms;
     }
+    core_check(c);
     return 0;
 }
 
@@ -751,10 +778,13 @@ void core_shut(struct core *c, int err)
     c->closed = true;
     c->want_drop = c->link != LINK_NONE;
     c->want_link = false;
-    c->link = LINK_NONE;
+    if (c->link != LINK_NONE) {
+        core_move_link(c, LINK_NONE);
+    }
     requests_fail_all(c, err);
     end_watches(c, PAWL_STATE_CLOSED);
-    move(c, PAWL_STATE_CLOSED);
+    core_move(c, PAWL_STATE_CLOSED);
+    core_check(c);
 }
 
 struct item *core_next_item(struct core *c)

@@ -11,7 +11,18 @@
  *       +-- after a pause ------+-------------------+----------- link is down --------+
  *
  * The link comes and goes; the session (id, password, timeout) stays until the server or our clock
- * says that it is over. Then a new one is begun, unless only one was wanted. */
+ * says that it is over. Then a new one is begun, unless only one was wanted. What the application
+ * sees of both:
+ *
+ *                 handshake                     link is down
+ *   CONNECTING ----------------> connected (*) --------------> SUSPENDED
+ *       |                          ^    ^                       |    |
+ *       |                          |    +------ handshake ------+    |
+ *       |                          | handshake of a new session      |
+ *       +-- the session is over -> LOST <--- the session is over ----+       any: CLOSED
+ *
+ * (*) READ_ONLY if the server is; else CONNECTED the first time and RECONNECTED from then on. It is
+ *     one of these while the link is LINK_READY, and at no other time. */
 #ifndef PAWL_CLIENT_CORE_H
 #define PAWL_CLIENT_CORE_H
 
@@ -127,6 +138,9 @@ int64_t core_next_ms(const struct core *c);
 void core_tick(struct core *c, int64_t now_ms);
 
 /* ---- the session ---- */
+
+/* Calls are sent and answered, be it by a read-only server. */
+bool core_is_connected(const struct core *c);
 
 /* How much longer the session is certain to live; 0: not certain. */
 int64_t core_certain_ms(const struct core *c, int64_t now_ms);

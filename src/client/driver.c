@@ -7,7 +7,7 @@ enum { DRIVER_BYTES = 4096 };
 
 bool driver_can_be(const struct engine *e, const struct waiter *w)
 {
-    return (e->driver == NULL || e->driver == w) && e->link.fd >= 0 && !e->link.dialing &&
+    return (e->driver == NULL || e->driver == w) && link_stands(&e->link) &&
            e->core->link == LINK_READY;
 }
 

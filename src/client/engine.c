@@ -200,7 +200,8 @@ static bool engine_carry_out(struct engine *e, int64_t now_ms)
 static int64_t engine_next_ms(const struct engine *e)
 {
     const int64_t all[] = {core_next_ms(e->core), plan_next_ms(e), timers_next_ms(e),
-                           reader_next_ms(e), e->link.dialing ? e->link.dial_limit_ms : INT64_MAX};
+                           reader_next_ms(e),
+                           e->link.state == SOCKET_DIALING ? e->link.dial_limit_ms : INT64_MAX};
     int64_t t = INT64_MAX;
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -219,8 +220,7 @@ void engine_settle(struct engine *e, int64_t now_ms)
         link_flush(e, now_ms);
         handout_items(e, now_ms);
     } while (e->core->want_drop || e->core->want_link || !list_empty(&e->core->items) ||
-             (e->link.fd >= 0 && !e->link.dialing && !e->link.write_blocked &&
-              requests_output(e->core).len > 0));
+             (e->link.state == SOCKET_WRITABLE && requests_output(e->core).len > 0));
     link_arm(e);
     if (e->machine.asleep && engine_next_ms(e) < e->machine.sleep_until_ms) {
         machine_wake(e);
@@ -274,7 +274,7 @@ void engine_tick(struct engine *e, int64_t now_ms)
     plan_run_due(e, now_ms);
     reader_watch(e, now_ms);
     timers_run_due(e, now_ms);
-    if (e->link.dialing && now_ms >= e->link.dial_limit_ms && !e->core->want_drop) {
+    if (e->link.state == SOCKET_DIALING && now_ms >= e->link.dial_limit_ms && !e->core->want_drop) {
         link_next_address(e, now_ms);
     }
     engine_settle(e, now_ms);
@@ -284,7 +284,8 @@ void engine_tick(struct engine *e, int64_t now_ms)
  * many; and also when it sleeps longer than the new call's deadline allows. */
 void engine_submitted(struct engine *e)
 {
-    bool at_once = e->core->n_calls <= 1 && e->core->link == LINK_READY && !e->link.write_blocked;
+    bool at_once =
+        e->core->n_calls <= 1 && e->link.state != SOCKET_FULL && e->core->link == LINK_READY;
 
     if (e->reader.is_on && dispatch_is_current(e)) {
         return; /* sent when its callbacks have run, all at once; or soon, by the I/O thread */

@@ -316,7 +316,7 @@ void hosts_connected(struct hosts *h, size_t index)
     h->moving = false;
 }
 
-static size_t find(const struct hosts *h, const struct host_entry *e)
+static size_t hosts_find(const struct hosts *h, const struct host_entry *e)
 {
     for (size_t i = 0; i < h->n; i++) {
         if (h->items[i].port == e->port && strcmp(h->items[i].name, e->name) == 0) {
@@ -333,10 +333,10 @@ bool hosts_change(struct hosts *h, struct hosts *fresh, struct prng *random)
     bool leave;
 
     for (size_t i = 0; i < m; i++) {
-        fresh->items[i].is_new = find(h, &fresh->items[i]) == SIZE_MAX;
+        fresh->items[i].is_new = hosts_find(h, &fresh->items[i]) == SIZE_MAX;
         n_old += fresh->items[i].is_new ? 0 : 1;
     }
-    at = find(fresh, current);
+    at = hosts_find(fresh, current);
     if (m > s) {
         leave = at == SIZE_MAX ||
                 (double)prng_below(random, 1 << 30) >= (double)s / (double)m * (1 << 30);

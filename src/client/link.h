@@ -1,7 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* link.h - the socket to core->hosts.items[core->host], made, written and read without blocking.
  *
- * Part of the machine (machine.h): the simulator has its own. */
+ * Part of the machine (machine.h): the simulator has its own. Both move the socket's state with
+ * link_move():
+ *
+ *    +-- answered, given up -- LOOKUP
+ *    v                           ^
+ *   NONE ------- a name ---------+
+ *    ^ |
+ *    | | dial an address
+ *    | |                  it stands            the kernel takes no more
+ *    | +------> DIALING -----------> WRITABLE -------------------------> FULL
+ *    |             |                  |    ^                             |  |
+ *    |  refused,   |            ended |    +------- it takes some -------+  | ended
+ *    +- too long --+------------------+-------------------------------------+
+ *
+ * Each address is a dial of its own, from NONE. The core sees LINK_OPENING from the first to the
+ * last of them (core.h). */
 #ifndef PAWL_CLIENT_LINK_H
 #define PAWL_CLIENT_LINK_H
 
@@ -14,17 +29,30 @@ struct engine;
 
 enum { LINK_MAX_ADDRESSES = 32 };
 
+enum socket_state {
+    SOCKET_NONE,
+    SOCKET_LOOKUP, /* the host's addresses are asked for */
+    SOCKET_DIALING,
+    SOCKET_WRITABLE,
+    SOCKET_FULL,
+};
+
 struct link {
-    int fd;         /* -1: none */
-    uint32_t armed; /* what the machine watches fd for */
-    bool dialing;   /* it does not stand yet */
-    bool write_blocked;
+    enum socket_state state;
+    int fd;          /* -1: none */
+    uint32_t armed;  /* what the machine watches fd for */
     uint64_t number; /* grows with every fd that comes or goes */
     struct address addresses[LINK_MAX_ADDRESSES];
     size_t n_addresses, next_address;
     int64_t dial_limit_ms;
     struct lookup *lookup, *probe;
 };
+
+void link_move(struct link *l, enum socket_state next);
+
+/* ... with a descriptor that has come or (-1) goes. */
+void link_set_fd(struct link *l, int fd);
+bool link_stands(const struct link *l); /* it can be read */
 
 void link_start(struct engine *e, int64_t now_ms);
 void link_close(struct engine *e);

@@ -141,7 +141,7 @@ void pawl_multi_children(struct pawl_multi *m, const char *path)
     add_path_op(m, OP_GET_CHILDREN, path, 0);
 }
 
-static int prepare_multi(struct pawl_client *c, const struct pawl_multi *m, struct prepared *p)
+static int multi_prepare(struct pawl_client *c, const struct pawl_multi *m, struct prepared *p)
 {
     struct multi_header end = {.type = -1, .done = true, .err = -1};
     int rc = prepare_begin(c, p, m != NULL && m->reads ? OP_MULTI_READ : OP_MULTI);
@@ -159,7 +159,7 @@ static int prepare_multi(struct pawl_client *c, const struct pawl_multi *m, stru
 int pawl_multi_run(struct pawl_client *c, const struct pawl_multi *m, struct pawl_reply **out)
 {
     struct prepared p;
-    int rc = prepare_multi(c, m, &p);
+    int rc = multi_prepare(c, m, &p);
 
     return finish_wait(c, rc, &p, out);
 }
@@ -168,7 +168,7 @@ int pawl_multi_run_async(struct pawl_client *c, const struct pawl_multi *m, pawl
                          void *arg)
 {
     struct prepared p;
-    int rc = prepare_multi(c, m, &p);
+    int rc = multi_prepare(c, m, &p);
 
     return finish_async(c, rc, &p, done, arg);
 }

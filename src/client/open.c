@@ -168,7 +168,7 @@ static int refuse(int rc, const char *format, ...)
 }
 
 /* Zero is the usual. */
-static int check_numbers(const struct pawl_client_options *o)
+static int open_check_numbers(const struct pawl_client_options *o)
 {
     const struct {
         const char *name;
@@ -216,11 +216,11 @@ static int check_options(const struct pawl_client_options *o)
     if ((o->flags & ~flags) != 0) {
         return refuse(PAWL_ERR_BAD_ARGUMENTS, "unknown flags: %#x", (unsigned)(o->flags & ~flags));
     }
-    return check_numbers(o);
+    return open_check_numbers(o);
 }
 
 /* Which part of it was not liked. */
-static int explain(int rc, const struct engine *e, const struct pawl_client_options *o)
+static int open_explain(int rc, const struct engine *e, const struct pawl_client_options *o)
 {
     char why[400];
 
@@ -257,7 +257,7 @@ static int open_engine(const struct pawl_client_options *o, struct pawl_client *
     }
     rc = rc != 0 ? rc : start(e);
     if (rc != 0) {
-        explain(rc, e, o);
+        open_explain(rc, e, o);
         drop_unopened(e);
         return rc;
     }

@@ -19,7 +19,7 @@ struct box {
     bool failed;
 };
 
-static void *take(struct box *box, size_t size)
+static void *reply_take(struct box *box, size_t size)
 {
     struct block *b = malloc(sizeof(*b) + size);
 
@@ -69,7 +69,7 @@ struct pawl_reply *reply_error(int err, enum pawl_outcome outcome)
 
 static const char *text(struct box *box, struct bytes b)
 {
-    char *s = take(box, b.len + 1);
+    char *s = reply_take(box, b.len + 1);
 
     if (s != NULL) {
         if (b.len > 0) {
@@ -120,7 +120,7 @@ static void put_names(struct box *box, const struct string_list *list, struct pa
     if (n == 0) {
         return;
     }
-    items = take(box, n * sizeof(*items) + list->elements.len + n);
+    items = reply_take(box, n * sizeof(*items) + list->elements.len + n);
     if (items == NULL) {
         return;
     }
@@ -142,7 +142,7 @@ static void put_acls(struct box *box, const struct acl_list *list, struct pawl_a
 {
     struct jute_reader r = jute_reader_of(list->elements);
     size_t n = list->count < 0 ? 0 : (size_t)list->count;
-    struct pawl_acl *items = n == 0 ? NULL : take(box, n * sizeof(*items));
+    struct pawl_acl *items = n == 0 ? NULL : reply_take(box, n * sizeof(*items));
 
     for (size_t i = 0; items != NULL && i < n; i++) {
         struct acl_entry e = acl_entry_read(&r);
@@ -158,7 +158,7 @@ static void put_ids(struct box *box, const struct id_list *list, struct pawl_ids
 {
     struct jute_reader r = jute_reader_of(list->elements);
     size_t n = list->count < 0 ? 0 : (size_t)list->count;
-    struct pawl_id *items = n == 0 ? NULL : take(box, n * sizeof(*items));
+    struct pawl_id *items = n == 0 ? NULL : reply_take(box, n * sizeof(*items));
 
     for (size_t i = 0; items != NULL && i < n; i++) {
         struct id_entry e = id_entry_read(&r);
@@ -184,7 +184,7 @@ static void put_data(struct box *box, struct bytes data, bool inflate, struct pa
         out->err = rc; /* with the data as they are */
         return;
     }
-    kept = take(box, len + 1);
+    kept = reply_take(box, len + 1);
     if (kept != NULL) {
         memcpy(kept, unpacked, len);
         out->data = (struct pawl_bytes){kept, len};
@@ -242,8 +242,8 @@ static void put_multi(struct box *box, const struct call *call, struct bytes mul
     struct pawl_reply *reply = &box->reply;
     size_t n = count_results(multi);
     struct jute_reader r = jute_reader_of(multi);
-    struct pawl_reply *results = n == 0 ? NULL : take(box, n * sizeof(*results));
-    const struct pawl_reply **pointers = n == 0 ? NULL : take(box, n * sizeof(*pointers));
+    struct pawl_reply *results = n == 0 ? NULL : reply_take(box, n * sizeof(*results));
+    const struct pawl_reply **pointers = n == 0 ? NULL : reply_take(box, n * sizeof(*pointers));
 
     if (results == NULL || pointers == NULL) {
         return;
@@ -315,7 +315,7 @@ struct pawl_reply *reply_of(const struct call *call, bool copy)
     }
     box->reply.zxid = call->zxid;
     if (call->err == 0 && copy && body.len > 0) {
-        uint8_t *own = take(box, body.len);
+        uint8_t *own = reply_take(box, body.len);
 
         if (own != NULL) {
             memcpy(own, body.data, body.len);

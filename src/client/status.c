@@ -5,11 +5,6 @@
 #include "client/engine.h"
 #include "client/handle.h"
 
-static bool is_connected(enum pawl_state s)
-{
-    return s == PAWL_STATE_CONNECTED || s == PAWL_STATE_RECONNECTED || s == PAWL_STATE_READ_ONLY;
-}
-
 int pawl_client_wait_connected(struct pawl_client *c, int timeout_ms)
 {
     int64_t deadline = timeout_ms < 0 ? INT64_MAX : machine_now_ms() + timeout_ms;
@@ -25,7 +20,7 @@ int pawl_client_wait_connected(struct pawl_client *c, int timeout_ms)
     if (dispatch_would_deadlock(e)) {
         rc = PAWL_ERR_WOULD_DEADLOCK;
     }
-    while (rc == 0 && !is_connected(e->core->state)) {
+    while (rc == 0 && !core_is_connected(e->core)) {
         int64_t left = deadline - machine_now_ms();
 
         if (e->core->state == PAWL_STATE_LOST && e->core->options.one_session) {

@@ -19,15 +19,6 @@
 #include "client/step_watch.h"
 #include "client/timer.h"
 
-/* Former names. */
-#define engine_now_ms        machine_now_ms
-#define engine_wall_ms       machine_wall_ms
-#define engine_uuid          uuid_text
-#define engine_is_dispatcher dispatch_is_current
-#define step_would_deadlock  dispatch_would_deadlock
-#define client_check         handle_check
-#define prepare_take_struct  take_struct
-
 /* Begins a step on behalf of the user: takes the lock. FORKED or BAD_ARGUMENTS: it does not. */
 int step_begin(struct pawl_client *c);
 

@@ -59,14 +59,14 @@ static struct watched_path *find_hashed(const struct watches *w, struct bytes pa
     return NULL;
 }
 
-static struct watched_path *find(const struct watches *w, struct bytes path)
+static struct watched_path *watches_find(const struct watches *w, struct bytes path)
 {
     return find_hashed(w, path, hash_of(path));
 }
 
 static struct watched_path *find_or_add(struct watches *w, struct bytes path)
 {
-    struct watched_path *p = find(w, path);
+    struct watched_path *p = watches_find(w, path);
 
     if (p != NULL) {
         return p;
@@ -173,7 +173,7 @@ int watches_add(struct watches *w, enum watcher_kind table, struct bytes path,
 bool watches_has(const struct watches *w, unsigned mask, struct bytes path,
                  const struct event_target *target)
 {
-    const struct watched_path *p = find(w, path);
+    const struct watched_path *p = watches_find(w, path);
 
     for (int i = 0; p != NULL && i < N_WATCHER_KINDS; i++) {
         if ((mask & 1u << i) != 0 && find_watcher(&p->tables[i], target) != NULL) {
@@ -186,7 +186,7 @@ bool watches_has(const struct watches *w, unsigned mask, struct bytes path,
 size_t watches_others(const struct watches *w, unsigned mask, struct bytes path,
                       const struct event_target *target, watcher_leaves_fn leaves, void *arg)
 {
-    const struct watched_path *p = find(w, path);
+    const struct watched_path *p = watches_find(w, path);
     struct list *item;
     size_t n = 0;
 
@@ -206,7 +206,7 @@ size_t watches_others(const struct watches *w, unsigned mask, struct bytes path,
 
 /* ---- taking out ---- */
 
-static size_t count(const struct list *table, const struct event_target *target)
+static size_t watches_count(const struct list *table, const struct event_target *target)
 {
     struct list *item;
     size_t n = 0;
@@ -224,7 +224,7 @@ static size_t count_tables(const struct watched_path *p, unsigned mask,
     size_t n = 0;
 
     for (int i = 0; p != NULL && i < N_WATCHER_KINDS; i++) {
-        n += (mask & 1u << i) != 0 ? count(&p->tables[i], target) : 0;
+        n += (mask & 1u << i) != 0 ? watches_count(&p->tables[i], target) : 0;
     }
     return n;
 }
@@ -256,8 +256,8 @@ static struct event_target *add_target(struct event_item *e, const struct event_
     return &e->targets[e->n_targets++];
 }
 
-static void take(struct watches *w, struct watched_path *p, unsigned mask, unsigned keep,
-                 const struct event_target *target, struct event_item *e)
+static void watches_take(struct watches *w, struct watched_path *p, unsigned mask, unsigned keep,
+                         const struct event_target *target, struct event_item *e)
 {
     struct list *item, *next;
 
@@ -334,7 +334,7 @@ static void take_above(struct watches *w, struct bytes path, struct event_item *
         struct watched_path *p = find_hashed(w, above, hash);
 
         if (p != NULL) {
-            take(w, p, RECURSIVE, RECURSIVE, NULL, e);
+            watches_take(w, p, RECURSIVE, RECURSIVE, NULL, e);
         }
     }
 }
@@ -342,7 +342,7 @@ static void take_above(struct watches *w, struct bytes path, struct event_item *
 int watches_fire(struct watches *w, enum pawl_event_type type, struct bytes path, int64_t zxid,
                  struct event_item **out)
 {
-    struct watched_path *p = find(w, path);
+    struct watched_path *p = watches_find(w, path);
     bool climbs = type != PAWL_EVENT_CHILDREN_CHANGED;
     size_t n = count_tables(p, concerned(type), NULL) + (climbs ? count_above(w, path) : 0);
     struct event_item *e;
@@ -360,7 +360,7 @@ int watches_fire(struct watches *w, enum pawl_event_type type, struct bytes path
     e->zxid = zxid;
     if (p != NULL) {
         p->left &= ~(concerned(type) & (DATA | EXIST | CHILD)); /* they have fired */
-        take(w, p, concerned(type), PERSISTENT | RECURSIVE, NULL, e);
+        watches_take(w, p, concerned(type), PERSISTENT | RECURSIVE, NULL, e);
         drop_if_empty(w, p);
     }
     if (climbs) {
@@ -384,9 +384,9 @@ static unsigned left_by(const struct watched_path *p, unsigned mask,
     unsigned left = 0;
 
     for (int i = 0; i < N_WATCHER_KINDS; i++) {
-        size_t n = count(&p->tables[i], target);
+        size_t n = watches_count(&p->tables[i], target);
 
-        left |= n > 0 && n == count(&p->tables[i], NULL) ? 1u << i : 0;
+        left |= n > 0 && n == watches_count(&p->tables[i], NULL) ? 1u << i : 0;
     }
     return left & mask;
 }
@@ -394,7 +394,7 @@ static unsigned left_by(const struct watched_path *p, unsigned mask,
 int watches_remove(struct watches *w, unsigned mask, struct bytes path,
                    const struct event_target *target, bool stays, struct event_item **out)
 {
-    struct watched_path *p = find(w, path);
+    struct watched_path *p = watches_find(w, path);
     size_t n = count_tables(p, mask, target);
 
     *out = NULL;
@@ -408,14 +408,14 @@ int watches_remove(struct watches *w, unsigned mask, struct bytes path,
     (*out)->type = PAWL_EVENT_WATCH_REMOVED;
     (*out)->state = PAWL_STATE_CONNECTED;
     p->left = stays ? p->left | left_by(p, mask, target) : p->left & ~mask;
-    take(w, p, mask, 0, target, *out);
+    watches_take(w, p, mask, 0, target, *out);
     drop_if_empty(w, p);
     return 0;
 }
 
 bool watches_are_left(const struct watches *w, struct bytes path)
 {
-    const struct watched_path *p = find(w, path);
+    const struct watched_path *p = watches_find(w, path);
 
     return p != NULL && p->left != 0;
 }
@@ -428,7 +428,7 @@ struct bytes watches_stale(const struct watches *w)
 
 void watches_not_stale(struct watches *w, struct bytes path)
 {
-    struct watched_path *p = find(w, path);
+    struct watched_path *p = watches_find(w, path);
 
     p->left = 0;
     drop_if_empty(w, p);
@@ -454,13 +454,13 @@ static bool waits_beside(const struct watched_path *p)
 
 bool watches_wait_beside(const struct watches *w, struct bytes path)
 {
-    return waits_beside(find(w, path));
+    return waits_beside(watches_find(w, path));
 }
 
 int watches_shadow(const struct watches *w, enum watcher_kind by, struct bytes path,
                    struct event_item **out)
 {
-    const struct watched_path *p = find(w, path);
+    const struct watched_path *p = watches_find(w, path);
     unsigned mask = by == WATCHER_DATA || by == WATCHER_EXIST ? PERSISTENT | RECURSIVE
                     : by == WATCHER_CHILD                     ? PERSISTENT
                                                               : 0;
@@ -505,7 +505,7 @@ int watches_end(struct watches *w, enum pawl_state why, struct event_item **out)
     }
     (*out)->type = PAWL_EVENT_SESSION;
     (*out)->state = why;
-    take(w, p, ALL, 0, NULL, *out);
+    watches_take(w, p, ALL, 0, NULL, *out);
     drop_if_empty(w, p);
     return 0;
 }

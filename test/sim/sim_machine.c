@@ -109,10 +109,7 @@ void link_probe(struct engine *e)
 static void adopt(struct engine *e, struct sim_link *l)
 {
     machine_of(e)->socket = l;
-    e->link.fd = A_DESCRIPTOR;
-    e->link.number++;
-    e->link.dialing = true;
-    e->link.write_blocked = false;
+    link_set_fd(&e->link, A_DESCRIPTOR);
 }
 
 void link_close(struct engine *e)
@@ -124,15 +121,13 @@ void link_close(struct engine *e)
     }
     net_hang_up(the_world, m->socket);
     m->socket = NULL;
-    e->link.fd = -1;
-    e->link.number++;
-    e->link.dialing = false;
-    e->link.write_blocked = false;
+    link_set_fd(&e->link, -1);
 }
 
 void link_forget(struct engine *e)
 {
     e->link.fd = -1;
+    e->link.state = SOCKET_NONE;
 }
 
 /* There is only one. */
@@ -155,7 +150,7 @@ static void dialed(struct engine *e, struct machine *m, int64_t now_ms)
         link_next_address(e, now_ms);
         return;
     }
-    e->link.dialing = false;
+    link_move(&e->link, SOCKET_WRITABLE);
     core_link_up(e->core, now_ms);
 }
 
@@ -167,13 +162,12 @@ void link_flush(struct engine *e, int64_t now_ms)
     struct world *w = the_world;
     struct bytes b;
 
-    while (e->link.fd >= 0 && !e->link.dialing && !e->link.write_blocked &&
-           (b = requests_output(e->core)).len > 0) {
+    while (e->link.state == SOCKET_WRITABLE && (b = requests_output(e->core)).len > 0) {
         size_t n = b.len;
 
         if (w->trouble && world_chance(w, 150)) { /* the socket is full for a while */
             n = 1 + (size_t)world_below(w, (int64_t)b.len);
-            e->link.write_blocked = true;
+            link_move(&e->link, SOCKET_FULL);
             m->writable_at_ms = now_ms + world_below(w, 300);
         }
         net_send(w, m->socket, bytes_of(b.data, n));
@@ -210,14 +204,14 @@ static void handle(struct engine *e, struct machine *m, int64_t now_ms)
     if (e->link.fd < 0) {
         return;
     }
-    if (e->link.dialing) {
+    if (e->link.state == SOCKET_DIALING) {
         if (now_ms >= m->socket->up_at_ms) {
             dialed(e, m, now_ms);
         }
         return;
     }
-    if (e->link.write_blocked && now_ms >= m->writable_at_ms) {
-        e->link.write_blocked = false;
+    if (e->link.state == SOCKET_FULL && now_ms >= m->writable_at_ms) {
+        link_move(&e->link, SOCKET_WRITABLE);
     }
     link_read(e, now_ms);
 }
@@ -234,11 +228,11 @@ static int64_t arrival_ms(const struct machine *m)
     if (e->link.fd < 0) {
         return INT64_MAX;
     }
-    if (e->link.dialing) {
+    if (e->link.state == SOCKET_DIALING) {
         return m->socket->up_at_ms;
     }
     t = net_next_ms(&m->socket->to_client);
-    return e->link.write_blocked && m->writable_at_ms < t ? m->writable_at_ms : t;
+    return e->link.state == SOCKET_FULL && m->writable_at_ms < t ? m->writable_at_ms : t;
 }
 
 /* The world goes on while a blocking call waits. */

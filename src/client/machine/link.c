@@ -46,10 +46,10 @@ void link_arm(struct engine *e)
     if (e->link.fd < 0) {
         return;
     }
-    if (e->link.dialing) {
+    if (e->link.state == SOCKET_DIALING) {
         ev.events = EPOLLOUT;
     } else {
-        ev.events = (uint32_t)EPOLLRDHUP | (e->link.write_blocked ? (uint32_t)EPOLLOUT : 0) |
+        ev.events = (uint32_t)EPOLLRDHUP | (e->link.state == SOCKET_FULL ? (uint32_t)EPOLLOUT : 0) |
                     (link_expects_bytes(e) && !link_is_read_elsewhere(e) ? (uint32_t)EPOLLIN : 0);
     }
     if (ev.events != e->link.armed) {
@@ -62,10 +62,7 @@ static void link_adopt_fd(struct engine *e, int fd)
 {
     struct epoll_event ev = {.events = EPOLLOUT, .data.fd = fd};
 
-    e->link.fd = fd;
-    e->link.number++;
-    e->link.dialing = true;
-    e->link.write_blocked = false;
+    link_set_fd(&e->link, fd);
     e->link.armed = EPOLLOUT;
     epoll_ctl(e->machine.poll_fd, EPOLL_CTL_ADD, fd, &ev);
 }
@@ -85,23 +82,30 @@ static void link_close_fd(struct engine *e)
     } else {
         close(e->link.fd);
     }
-    e->link.fd = -1;
-    e->link.number++;
-    e->link.dialing = false;
-    e->link.write_blocked = false;
+    link_set_fd(&e->link, -1);
+}
+
+static void link_end_lookup(struct engine *e)
+{
+    if (e->link.lookup != NULL) {
+        lookup_free(e->link.lookup);
+        e->link.lookup = NULL;
+        link_move(&e->link, SOCKET_NONE);
+    }
 }
 
 void link_close(struct engine *e)
 {
     link_close_fd(e);
-    lookup_free(e->link.lookup);
-    e->link.lookup = NULL;
+    link_end_lookup(e);
     e->link.n_addresses = e->link.next_address = 0;
 }
 
+/* No move: the fork may have come in the midst of one. */
 void link_forget(struct engine *e)
 {
     e->link.fd = -1; /* closed when it forked: see os/fork_guard.h */
+    e->link.state = SOCKET_NONE;
 }
 
 static void link_trouble(struct engine *e, int error)
@@ -154,7 +158,9 @@ void link_start(struct engine *e, int64_t now_ms)
         if (e->link.lookup == NULL) {
             link_trouble(e, EAGAIN);
             engine_link_failed(e, now_ms);
+            return;
         }
+        link_move(&e->link, SOCKET_LOOKUP);
         return;
     }
     e->link.n_addresses = rc == 1 ? 1 : 0;
@@ -170,8 +176,7 @@ void link_looked_up(struct engine *e, int64_t now_ms)
         if (e->link.n_addresses == 0) {
             core_trouble(e->core, "the name has no address");
         }
-        lookup_free(e->link.lookup);
-        e->link.lookup = NULL;
+        link_end_lookup(e);
         link_shuffle_addresses(e);
         link_next_address(e, now_ms);
     }
@@ -206,7 +211,7 @@ static void link_dialed(struct engine *e, int64_t now_ms)
         return;
     }
     setsockopt(e->link.fd, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof(slice));
-    e->link.dialing = false;
+    link_move(&e->link, SOCKET_WRITABLE);
     core_link_up(e->core, now_ms);
 }
 
@@ -217,15 +222,14 @@ void link_flush(struct engine *e, int64_t now_ms)
     struct bytes b;
     ssize_t n;
 
-    while (e->link.fd >= 0 && !e->link.dialing && !e->link.write_blocked &&
-           (b = requests_output(e->core)).len > 0) {
+    while (e->link.state == SOCKET_WRITABLE && (b = requests_output(e->core)).len > 0) {
         do {
             n = send(e->link.fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT);
         } while (n < 0 && errno == EINTR);
         if (n > 0) {
             requests_wrote(e->core, now_ms, (size_t)n);
         } else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            e->link.write_blocked = true;
+            link_move(&e->link, SOCKET_FULL);
         } else {
             link_trouble(e, errno);
             engine_link_failed(e, now_ms);
@@ -273,12 +277,12 @@ void link_read(struct engine *e, int64_t now_ms)
 
 void link_handle(struct engine *e, uint32_t events, int64_t now_ms)
 {
-    if (e->link.dialing) {
+    if (e->link.state == SOCKET_DIALING) {
         link_dialed(e, now_ms);
         return;
     }
-    if ((events & EPOLLOUT) != 0) {
-        e->link.write_blocked = false;
+    if ((events & EPOLLOUT) != 0 && e->link.state == SOCKET_FULL) {
+        link_move(&e->link, SOCKET_WRITABLE);
     }
     if (e->driver == NULL && (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
         link_read(e, now_ms);

@@ -22,6 +22,7 @@
 #include "base/assert.h"
 #include "client/prepare.h"
 #include "client/take.h"
+#include "os/thread.h"
 #include "pawl/election.h"
 #include "recipes/core/participants.h"
 #include "recipes/election/candidate.h"
@@ -51,11 +52,11 @@ struct pawl_selector {
     struct candidate candidate;
     char *base, *id;
     enum selector_state state;
-    sigset_t signals; /* blocked where it was started, and hence for `lead` */
-    bool again;       /* to be queued when `lead` has returned */
-    pthread_t leader; /* the thread of `lead` ... */
-    bool inside_lead; /* ... while it runs */
-    bool interrupted; /* by the user */
+    sigset_t signals;     /* blocked where it was started, and hence for `lead` */
+    bool again;           /* to be queued when `lead` has returned */
+    struct thread leader; /* the thread of `lead` ... */
+    bool inside_lead;     /* ... while it runs */
+    bool interrupted;     /* by the user */
     struct note note;
     int error; /* to be told, or 0 */
 };
@@ -150,7 +151,7 @@ static void run_lead(struct pawl_selector *s)
     engine_lock(s->r.e);
     stop = selector_grant(s)->stop;
     token = selector_grant(s)->token;
-    s->leader = pthread_self();
+    s->leader = thread_current();
     s->inside_lead = true;
     s->again = s->again || (stop && !s->interrupted);
     engine_unlock(s->r.e);
@@ -159,9 +160,8 @@ static void run_lead(struct pawl_selector *s)
     }
 }
 
-/* It holds a reference. The process may have forked, but this thread is not in the child. It was
- * made by a thread of the library, where all signals are blocked: what `lead` starts would inherit
- * that. */
+/* It holds a reference. The process may have forked, but this thread is not in the child. Threads
+ * of the library block all signals: what `lead` starts would inherit that. */
 static void *lead_main(void *selector)
 {
     struct pawl_selector *s = selector;
@@ -181,15 +181,13 @@ static void *lead_main(void *selector)
 
 static int selector_start_thread(struct pawl_selector *s)
 {
-    pthread_attr_t attr;
-    pthread_t thread;
-    int rc;
+    struct thread thread;
+    int rc = thread_start(&thread, "pawl-lead", 0, lead_main, s);
 
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    rc = pthread_create(&thread, &attr, lead_main, s);
-    pthread_attr_destroy(&attr);
-    return rc == 0 ? 0 : PAWL_ERR_SYSTEM;
+    if (rc == 0) {
+        thread_detach(thread);
+    }
+    return rc;
 }
 
 static void selector_elected(struct candidate *c)
@@ -298,8 +296,7 @@ static void selector_shut(struct recipe *r)
 
 static bool must_not_wait(const struct pawl_selector *s)
 {
-    return dispatch_is_current(s->r.e) ||
-           (s->inside_lead && pthread_equal(s->leader, pthread_self()) != 0);
+    return dispatch_is_current(s->r.e) || (s->inside_lead && thread_is_current(s->leader));
 }
 
 /* `lead` may make calls meanwhile, which work without us. */

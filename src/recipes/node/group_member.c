@@ -5,6 +5,7 @@
 
 #include "client/prepare.h"
 #include "client/take.h"
+#include "os/thread.h"
 #include "pawl/group.h"
 #include "recipes/cache/cache.h"
 
@@ -15,7 +16,7 @@ struct pawl_group {
     char *base, *path; /* of our node */
     char *data;        /* ours, as we know it: for the time before the server has it */
     size_t data_len;
-    pthread_mutex_t lock; /* guards data */
+    struct lock lock; /* guards data */
 };
 
 static void told(struct pawl_cache *c, const struct pawl_cache_event *event, void *group)
@@ -28,7 +29,7 @@ static void told(struct pawl_cache *c, const struct pawl_cache_event *event, voi
 
 static void free_group(struct pawl_group *g)
 {
-    pthread_mutex_destroy(&g->lock);
+    lock_fini(&g->lock);
     free(g->base);
     free(g->path);
     free(g->data);
@@ -45,11 +46,11 @@ static int keep_data(struct pawl_group *g, struct pawl_bytes data)
     if (data.len > 0) {
         memcpy(copy, data.data, data.len);
     }
-    pthread_mutex_lock(&g->lock);
+    lock_take(&g->lock);
     free(g->data);
     g->data = copy;
     g->data_len = data.len;
-    pthread_mutex_unlock(&g->lock);
+    lock_give(&g->lock);
     return 0;
 }
 
@@ -99,7 +100,7 @@ int pawl_group_join(struct pawl_client *c, const char *path, const char *id,
     if (g == NULL) {
         return PAWL_ERR_NO_MEMORY;
     }
-    pthread_mutex_init(&g->lock, NULL);
+    lock_init(&g->lock);
     TAKE(g->o, options);
     rc = group_fill(g, path, id);
     rc = rc != 0 ? rc : make_parts(g, c);
@@ -142,10 +143,10 @@ static int add_self(const struct pawl_group *given, struct pawl_nodes **nodes)
     struct pawl_bytes data;
     struct node *n;
 
-    pthread_mutex_lock(&g->lock);
+    lock_take(&g->lock);
     data = (struct pawl_bytes){g->data, g->data_len};
     n = cache_node_new(g->path, (size_t)(strrchr(g->path, '/') + 1 - g->path), &stat, &data);
-    pthread_mutex_unlock(&g->lock);
+    lock_give(&g->lock);
     if (n == NULL || more == NULL) {
         cache_node_unref(n);
         free(more);
