@@ -10,7 +10,8 @@ enum { PAUSE_MS = 200, MOST_CHORES = 1 << 20 };
 
 enum chore_kind { CHORE_NONE, CHORE_DELETE, CHORE_UNDO };
 
-static struct plan *background_plan(enum plan_kind kind, int32_t op, const struct request *q)
+static struct plan *background_plan(const struct engine *e, enum plan_kind kind, int32_t op,
+                                    const struct request *q)
 {
     struct call *call = call_new(op);
     struct plan *p = call == NULL ? NULL : plan_new(call, kind, q);
@@ -21,6 +22,7 @@ static struct plan *background_plan(enum plan_kind kind, int32_t op, const struc
     }
     p->retry = (struct pawl_retry){.kind = PAWL_RETRY_FOREVER, .pause_ms = PAUSE_MS};
     p->first_ms = machine_now_ms();
+    p->session_id = e->core->session_id;
     p->in_background = true;
     return p;
 }
@@ -36,7 +38,7 @@ void background_delete(struct engine *e, struct bytes path, int32_t version, int
                        int64_t newest_zxid)
 {
     struct request q = {.path = path, .version = version};
-    struct plan *p = background_plan(PLAN_DELETE, OP_DELETE, &q);
+    struct plan *p = background_plan(e, PLAN_DELETE, OP_DELETE, &q);
 
     if (p != NULL) {
         p->flags = PAWL_IDEMPOTENT | PAWL_GUARANTEED | (flags & PAWL_CHILDREN_TOO);
@@ -48,7 +50,7 @@ void background_delete(struct engine *e, struct bytes path, int32_t version, int
 void background_undo(struct engine *e, struct bytes path, const char *id)
 {
     struct request q = {.path = path};
-    struct plan *p = background_plan(PLAN_CLEANUP, OP_SYNC, &q);
+    struct plan *p = background_plan(e, PLAN_CLEANUP, OP_SYNC, &q);
 
     if (p != NULL) {
         snprintf(p->id, sizeof(p->id), "%s", id);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* background.h - what goes on after a call was given up, until it is done or the client closed; and
- * across a hand-over, in the blob.
+ * across a hand-over, in the blob. What is refused for lack of permission is tried again with
+ * growing pauses as long as the session lives.
  *
  * A delete that is repeated must not hit somebody's newer node of the same name: unless the name is
  * nobody else's, the node counts as the one that was meant only if it was made before the call was

@@ -79,9 +79,9 @@ int blob_attach(struct engine *e, struct pawl_bytes blob)
     if (!read_blob(bytes_of(blob.data, blob.len), &b)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
+    c->session_id = b.session_id;
     rc = places_read(&e->places, b.session_id, &b.places);
     rc = rc != 0 ? rc : background_read(e, &b.places);
-    c->session_id = b.session_id;
     c->session_is_real = true;
     memcpy(c->password, b.password.data, PASSWORD_BYTES);
     c->last_zxid = c->newest_zxid = b.last_zxid;

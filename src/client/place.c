@@ -44,7 +44,7 @@ static void write_whole(struct strbuf *out, const struct pawl_client *view, cons
     strbuf_append(out, path, len);
 }
 
-static int32_t count(const struct list *list)
+static int32_t place_count(const struct list *list)
 {
     const struct list *item;
     int32_t n = 0;
@@ -75,7 +75,8 @@ void places_write(const struct places *places, int64_t session_id, struct strbuf
     bool inherits = places->session_id == session_id;
     struct list *item;
 
-    jute_write_int(out, count(&places->kept) + (inherits ? count(&places->inherited) : 0));
+    jute_write_int(out,
+                   place_count(&places->kept) + (inherits ? place_count(&places->inherited) : 0));
     list_for_each (item, &places->kept) {
         const struct place *p = container_of(item, struct place, link);
 
@@ -91,7 +92,7 @@ void places_write(const struct places *places, int64_t session_id, struct strbuf
 
 /* ---- reading ---- */
 
-static char *put(char **at, struct bytes text)
+static char *place_put(char **at, struct bytes text)
 {
     char *to = *at;
 
@@ -120,9 +121,9 @@ static int inherit_one(struct places *p, struct jute_reader *r)
     }
     at = i->text;
     i->token = token;
-    i->folder = put(&at, folder);
-    i->marker = put(&at, marker);
-    i->path = put(&at, path);
+    i->folder = place_put(&at, folder);
+    i->marker = place_put(&at, marker);
+    i->path = place_put(&at, path);
     list_push_back(&p->inherited, &i->link);
     return 0;
 }

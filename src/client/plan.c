@@ -7,11 +7,13 @@
  *
  *   create   MAIN --no parent--> PARENT (up until one can be made, then down) --> MAIN
  *            MAIN --link lost, protected--> FIND --there--> STAT --> done
- *                                            \--not there--> MAIN
+ *                                            |--not there--> MAIN
+ *                                            \--no telling--> undone in the background
  *            MAIN --exists--> OR_SET, or READ_BACK if idempotent
  *   set      MAIN --bad version after an unsure attempt--> READ_BACK
  *   delete   MAIN --not empty--> LIST <--> BELOW ... --> MAIN
- *            in the background: SYNC --> LOOK --the node that was meant--> MAIN */
+ *            in the background: SYNC --> LOOK --the node that was meant--> MAIN
+ *   undoing  in the background: SYNC --> FIND --there--> a delete in the background */
 #include "client/plan.h"
 
 #include <stdlib.h>
@@ -23,9 +25,11 @@
 #include "client/prepare.h"
 #include "wire/path.h"
 
+enum { PERMISSION_PAUSE_MOST_MS = 60000 };
+
 /* ---- life ---- */
 
-static uint8_t *put(uint8_t **at, struct bytes b)
+static uint8_t *plan_put(uint8_t **at, struct bytes b)
 {
     uint8_t *start = *at;
 
@@ -37,10 +41,10 @@ static uint8_t *put(uint8_t **at, struct bytes b)
     return start;
 }
 
-static void keep(uint8_t **at, struct bytes *b)
+static void plan_keep(uint8_t **at, struct bytes *b)
 {
     if (!bytes_is_null(*b)) {
-        b->data = put(at, *b);
+        b->data = plan_put(at, *b);
     }
 }
 
@@ -65,14 +69,14 @@ struct plan *plan_new(struct call *call, enum plan_kind kind, const struct reque
         return NULL;
     }
     at = (uint8_t *)p->store;
-    keep(&at, &p->main.path);
-    keep(&at, &p->main.data);
-    keep(&at, &p->main.acl.elements);
-    keep(&at, &p->main.multi);
-    keep(&at, &p->main.scheme);
-    keep(&at, &p->main.joining);
-    keep(&at, &p->main.leaving);
-    keep(&at, &p->main.members);
+    plan_keep(&at, &p->main.path);
+    plan_keep(&at, &p->main.data);
+    plan_keep(&at, &p->main.acl.elements);
+    plan_keep(&at, &p->main.multi);
+    plan_keep(&at, &p->main.scheme);
+    plan_keep(&at, &p->main.joining);
+    plan_keep(&at, &p->main.leaving);
+    plan_keep(&at, &p->main.members);
     call->plan = p;
     return p;
 }
@@ -207,7 +211,7 @@ int plan_submit(struct engine *e, struct call *call)
     return requests_submit(e->core, call, &call->plan->main);
 }
 
-static bool is_link_trouble(int err)
+static bool plan_is_link_trouble(int err)
 {
     return err == PAWL_ERR_CONNECTION_LOSS || err == PAWL_ERR_SESSION_EXPIRED ||
            err == PAWL_ERR_SESSION_MOVED || err == PAWL_ERR_THROTTLED_OP;
@@ -276,6 +280,23 @@ static bool retry_later(struct engine *e, struct plan *p, int64_t now_ms)
     return true;
 }
 
+/* Nobody waits for it, so it can wait for a permission that somebody may give back; but not longer
+ * than the session lives, with which its ephemeral nodes go. */
+static bool waits_for_permission(const struct engine *e, const struct plan *p)
+{
+    return p->in_background && p->call->err == PAWL_ERR_NO_AUTH &&
+           p->session_id == e->core->session_id;
+}
+
+static bool ask_permission_later(struct engine *e, struct plan *p, int64_t now_ms)
+{
+    bool goes_on = retry_later(e, p, now_ms);
+    bool far = p->retry.pause_ms > PERMISSION_PAUSE_MOST_MS / 2;
+
+    p->retry.pause_ms = far ? PERMISSION_PAUSE_MOST_MS : 2 * p->retry.pause_ms;
+    return goes_on;
+}
+
 /* The next server may not have seen yet what the last one did: "not there" counts only behind a
  * sync. */
 static enum plan_stage stage_after_pause(const struct plan *p)
@@ -297,8 +318,11 @@ static bool plan_look_at_answer(struct engine *e, struct call *call, int64_t now
 {
     struct plan *p = call->plan;
 
-    if (is_link_trouble(call->err) || is_refused_for_now(p, call->err)) {
+    if (plan_is_link_trouble(call->err) || is_refused_for_now(p, call->err)) {
         return retry_later(e, p, now_ms);
+    }
+    if (waits_for_permission(e, p)) {
+        return ask_permission_later(e, p, now_ms);
     }
     if (call->err == PAWL_ERR_OPERATION_TIMEOUT) {
         give_up(e, p);

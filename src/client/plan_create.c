@@ -45,13 +45,21 @@ static char *find_protected(const struct plan *p, struct call *call, struct byte
     return NULL;
 }
 
+/* Whether it is there cannot be told now, and perhaps not soon: the caller hears so, and the node
+ * is not left behind. */
+static bool search_failed(struct engine *e, struct plan *p)
+{
+    background_take_over(e, p);
+    return false;
+}
+
 static bool found_or_not(struct engine *e, struct plan *p)
 {
     struct call *call = p->call;
     char *path = call->err == 0 ? find_protected(p, call, plan_parent(p)) : NULL;
 
     if (call->err == PAWL_ERR_NO_MEMORY) {
-        return false;
+        return search_failed(e, p);
     }
     if (path != NULL && is_ephemeral(p) && p->session_id != e->core->session_id) {
         background_delete(e, bytes_str(path), -1, 0, INT64_MAX); /* of a session that is dying */
@@ -145,9 +153,10 @@ bool plan_create_step(struct engine *e, struct plan *p)
     case STAGE_PARENT:
         return parent_made_or_not(e, p);
     case STAGE_SYNC:
-        return call->err == 0 ? plan_go(e, p, STAGE_FIND) : false;
+        return (call->err == 0 && plan_go(e, p, STAGE_FIND)) || search_failed(e, p);
     case STAGE_FIND:
-        return call->err == 0 || call->err == PAWL_ERR_NO_NODE ? found_or_not(e, p) : false;
+        return call->err == 0 || call->err == PAWL_ERR_NO_NODE ? found_or_not(e, p)
+                                                               : search_failed(e, p);
     case STAGE_STAT:
         return call->err == PAWL_ERR_NO_NODE ? plan_go(e, p, STAGE_MAIN) : false;
     case STAGE_OR_SET:

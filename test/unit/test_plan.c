@@ -81,6 +81,111 @@ static void a_protected_create_that_was_not_sent_needs_no_undoing(void **state)
     drop_engine(e);
 }
 
+/* ---- a protected create that may not be looked for ---- */
+
+/* All that is queued is sent, and the one request answered. */
+static struct call *answer(struct engine *e, int32_t op, int err, struct bytes body)
+{
+    struct call *call = container_of(e->core->queued.next, struct call, item.link);
+    struct reply_header h = {.xid = call->xid, .err = err};
+    struct item *item;
+
+    assert_false(list_empty(&e->core->queued));
+    assert_int_equal(call->op, op);
+    e->core->in = e->core->in == NULL ? chunk_new(64) : e->core->in; /* where answers lie */
+    requests_wrote(e->core, 1, requests_output(e->core).len);
+    assert_int_equal(requests_answer(e->core, &h, body), 0);
+    item = core_next_item(e->core);
+    assert_ptr_equal(item, &call->item);
+    return call;
+}
+
+/* The answer to a create is lost, and the search for the node is refused. */
+static struct engine *engine_with_refused_search(void)
+{
+    struct engine *e = engine_with_link();
+    struct call *call = submit_protected(e);
+
+    e->core->session_id = 7;
+    call->plan->retry = (struct pawl_retry){.kind = PAWL_RETRY_N_TIMES, .n = 1};
+    requests_wrote(e->core, 1, requests_output(e->core).len);
+    requests_link_down(e->core);
+    assert_ptr_equal(core_next_item(e->core), &call->item);
+    assert_true(plan_step(e, call, 1));
+    plan_run_due(e, 1);
+    assert_true(plan_step(e, answer(e, OP_SYNC, 0, BYTES_NULL), 1));
+    assert_ptr_equal(answer(e, OP_GET_CHILDREN, PAWL_ERR_NO_AUTH, BYTES_NULL), call);
+    assert_false(plan_step(e, call, 1));
+    assert_int_equal(call->err, PAWL_ERR_NO_AUTH);
+    assert_int_equal(call->outcome, PAWL_OUTCOME_UNKNOWN);
+    call_free(call);
+    return e;
+}
+
+/* The search goes on without the caller; true: it will be tried again. */
+static bool search_is_refused(struct engine *e, int64_t now_ms)
+{
+    struct call *call;
+    bool again;
+
+    assert_true(plan_step(e, answer(e, OP_SYNC, 0, BYTES_NULL), now_ms));
+    call = answer(e, OP_GET_CHILDREN, PAWL_ERR_NO_AUTH, BYTES_NULL);
+    again = plan_step(e, call, now_ms);
+    if (!again) {
+        call_free(call);
+    }
+    return again;
+}
+
+static void a_node_that_may_not_be_looked_for_is_undone_later(void **state)
+{
+    static const uint8_t names[] = "\0\0\0\1"
+                                   "\0\0\0\7"
+                                   "_c_id-n";
+    struct engine *e = engine_with_refused_search();
+    struct call *call;
+    int64_t now = 1, pause = 0, before;
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        assert_true(search_is_refused(e, now));
+        assert_true(list_empty(&e->core->queued));
+        before = pause;
+        pause = plan_next_ms(e) - now;
+        assert_true(pause > before || pause == 60000);
+        now += pause;
+        plan_run_due(e, now - 1);
+        assert_true(list_empty(&e->core->queued));
+        plan_run_due(e, now);
+    }
+    assert_int_equal(pause, 60000);
+    assert_true(plan_step(e, answer(e, OP_SYNC, 0, BYTES_NULL), now));
+    call = answer(e, OP_GET_CHILDREN, 0, bytes_of(names, sizeof(names) - 1));
+    assert_false(plan_step(e, call, now));
+    call_free(call);
+    call = answer(e, OP_DELETE, PAWL_ERR_NO_AUTH, BYTES_NULL); /* may be listed, not deleted */
+    assert_true(plan_step(e, call, now));
+    plan_run_due(e, plan_next_ms(e));
+    call = answer(e, OP_DELETE, 0, BYTES_NULL);
+    assert_false(plan_step(e, call, now));
+    call_free(call);
+    assert_true(list_empty(&e->delayed) && list_empty(&e->core->queued));
+    drop_engine(e);
+}
+
+static void nothing_is_undone_that_went_with_its_session(void **state)
+{
+    struct engine *e = engine_with_refused_search();
+
+    (void)state;
+    assert_true(search_is_refused(e, 1));
+    e->core->session_id = 8;
+    plan_run_due(e, plan_next_ms(e));
+    assert_false(search_is_refused(e, 1000));
+    assert_true(list_empty(&e->delayed) && list_empty(&e->core->queued));
+    drop_engine(e);
+}
+
 /* ---- what a recipe withdraws ---- */
 
 static void nobody_is_told(const struct pawl_reply *reply, void *arg)
@@ -214,11 +319,58 @@ static void what_is_withdrawn_in_the_queue_is_not_sent(void **state)
     drop_engine(e);
 }
 
+/* ---- pauses ---- */
+
+static void a_retry_comes_after_its_pause_and_not_before(void **state)
+{
+    struct engine *e = engine_with_link();
+    struct call *call = submit_delete(e, NULL);
+
+    (void)state;
+    call->plan->retry = (struct pawl_retry){.kind = PAWL_RETRY_N_TIMES, .n = 2, .pause_ms = 500};
+    for (int i = 0; i < 2; i++) {
+        int64_t now = 1000 * i + 1;
+
+        send_all(e);
+        throttle_first(e);
+        assert_true(plan_step(e, next_call(e), now));
+        assert_int_equal(plan_next_ms(e), now + 500);
+        plan_run_due(e, now + 499);
+        assert_true(list_empty(&e->core->queued));
+        plan_run_due(e, now + 500);
+        assert_int_equal(last_queued_op(e), OP_DELETE);
+    }
+    send_all(e);
+    throttle_first(e);
+    assert_ended(e, call, PAWL_ERR_THROTTLED_OP, PAWL_OUTCOME_REFUSED);
+    drop_engine(e);
+}
+
+static void no_retry_begins_after_the_deadline(void **state)
+{
+    struct engine *e = engine_with_link();
+    struct call *call = submit_delete(e, NULL);
+
+    (void)state;
+    call->deadline_ms = 300;
+    send_all(e);
+    throttle_first(e);
+    assert_true(plan_step(e, next_call(e), 1));
+    assert_int_equal(plan_next_ms(e), 300);
+    plan_run_due(e, 300);
+    assert_ended(e, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
+    drop_engine(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_protected_create_half_written_is_undone),
         cmocka_unit_test(a_protected_create_that_was_not_sent_needs_no_undoing),
+        cmocka_unit_test(a_node_that_may_not_be_looked_for_is_undone_later),
+        cmocka_unit_test(nothing_is_undone_that_went_with_its_session),
+        cmocka_unit_test(a_retry_comes_after_its_pause_and_not_before),
+        cmocka_unit_test(no_retry_begins_after_the_deadline),
         cmocka_unit_test(what_is_withdrawn_in_a_pause_makes_no_other_attempt),
         cmocka_unit_test(what_is_withdrawn_after_an_attempt_in_doubt_says_so),
         cmocka_unit_test(what_is_withdrawn_underway_does_not_pause_later),
