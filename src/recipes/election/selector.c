@@ -22,7 +22,6 @@
 #include "base/assert.h"
 #include "client/prepare.h"
 #include "client/take.h"
-#include "os/thread.h"
 #include "pawl/election.h"
 #include "recipes/core/participants.h"
 #include "recipes/election/candidate.h"

@@ -5,7 +5,6 @@
 
 #include "client/prepare.h"
 #include "client/take.h"
-#include "os/thread.h"
 #include "pawl/group.h"
 #include "recipes/cache/cache.h"
 
