@@ -405,6 +405,13 @@ static void hello_answered(struct core *c, int64_t now_ms, struct bytes frame)
 
 /* ---- input ---- */
 
+/* On a server before 3.9 a watch of children beside a recursive one tells once, and none can be set
+ * while there is no node. */
+static bool renews_children(int32_t type)
+{
+    return type == PAWL_EVENT_CHILDREN_CHANGED || type == PAWL_EVENT_CREATED;
+}
+
 static void fire(struct core *c, int64_t now_ms, struct jute_reader *r, int64_t zxid)
 {
     struct event ev = event_read(r);
@@ -414,7 +421,7 @@ static void fire(struct core *c, int64_t now_ms, struct jute_reader *r, int64_t 
     if (!r->failed && !bytes_is_null(ev.path)) {
         rc = watches_fire(&c->watches, (enum pawl_event_type)ev.type, ev.path, zxid, &e);
     }
-    if (rc == 0 && ev.type == PAWL_EVENT_CHILDREN_CHANGED && zxid < 0) { /* before 3.9: only once */
+    if (rc == 0 && zxid < 0 && renews_children(ev.type)) {
         rc = requests_wait_beside(c, ev.path);
     }
     if (e != NULL) {

@@ -449,7 +449,10 @@ void watches_none_stale(struct watches *w)
 
 static bool waits_beside(const struct watched_path *p)
 {
-    return count_tables(p, RECURSIVE, NULL) > 0 && count_tables(p, CHILD | PERSISTENT, NULL) > 0;
+    bool deep =
+        p != NULL && ((p->left & RECURSIVE) != 0 || !list_empty(&p->tables[WATCHER_RECURSIVE]));
+
+    return deep && count_tables(p, CHILD | PERSISTENT, NULL) > 0;
 }
 
 bool watches_wait_beside(const struct watches *w, struct bytes path)

@@ -227,6 +227,33 @@ static void a_deep_and_a_flat_one_both_hear(void **state)
     company_close(&x);
 }
 
+static void drain(sem_t *s)
+{
+    while (sem_trywait(s) == 0) {
+    }
+}
+
+static void both_hear_on_when_the_node_comes_back(void **state)
+{
+    enum pawl_watch_mode first = *(const enum pawl_watch_mode *)*state;
+    struct company x;
+
+    company_open(&x, "/company-back", first);
+    assert_int_equal(pawl_watch(x.c, x.path, first == flat ? deep : flat, &x.once, NULL), 0);
+    assert_int_equal(pawl_delete(x.other, PAWL_DELETE(.path = x.path), NULL), 0);
+    settle(&x);
+    assert_int_equal(pawl_create(x.other, PAWL_CREATE(.path = x.path), NULL), 0);
+    settle(&x);
+    settle(&x);
+    drain(&x.stays_told);
+    drain(&x.once_told);
+    add_and_remove_child(&x);
+    wait_semaphore(&x.stays_told);
+    wait_semaphore(&x.once_told);
+    pawl_delete(x.c, PAWL_DELETE(.path = x.path), NULL);
+    company_close(&x);
+}
+
 static void a_cache_hears_on_when_one_beside_it_is_removed(void **state)
 {
     struct pawl_client *c = client_fixture_open(NULL);
@@ -264,6 +291,7 @@ int main(void)
         BOTH(both_are_removed_one_after_the_other),
         BOTH(one_for_children_hears_beside_one_that_came_later),
         BOTH(a_deep_and_a_flat_one_both_hear),
+        BOTH(both_hear_on_when_the_node_comes_back),
         cmocka_unit_test(a_cache_hears_on_when_one_beside_it_is_removed),
     };
 

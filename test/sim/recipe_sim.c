@@ -545,8 +545,7 @@ static void begin(struct sim *s)
     s->n_at_start = 3 + (int)sim_below(s, 3);
     s->fault_ms = world_now_ms(w) + 500;
     s->compresses = !s->kind->no_compression && sim_chance(s, 8);
-    /* A cache may still go deaf on 3.8 (seed 181): one in 200 runs, of caches of both kinds. */
-    w->profile = sim_chance(s, 6) ? 35 : sim_chance(s, 5) && s->kind != &cache_kind ? 38 : 0;
+    w->profile = sim_chance(s, 6) ? 35 : sim_chance(s, 5) ? 38 : 0;
     for (int i = 0; i < s->n_things; i++) {
         snprintf(s->things[i].path, sizeof(s->things[i].path), "/sim/thing-%d", i);
     }
