@@ -51,11 +51,11 @@
 enum {
     BLOCK_BYTES = 1 << 20,
     SECTOR_BYTES = 512,
-    /* The records of one write gather while the sync before it runs. Both are what a server does in
-     * good health (globalOutstandingLimit, and Java's batch; fsync.warningthresholdms): what may be
-     * more than one write is doubt, and doubt stops the start. */
+    /* The records of one write gather while the sync before it runs, on a slow disk for seconds;
+     * they are no more than a server lets be in flight (globalOutstandingLimit, and Java's batch).
+     */
     WRITE_RECORDS = 1000,
-    WRITE_SPAN_MS = 1000,
+    WRITE_SPAN_MS = 10000,
 };
 
 struct txnlog_reader {

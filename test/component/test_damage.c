@@ -540,7 +540,7 @@ static void more_than_one_write_explains_nothing(void **state)
     (void)state;
     assert_int_equal(load_without_number(100, LARGE, 1, &report), PAWL_ERR_CORRUPT);
     assert_non_null(strstr(report.error, "more follows than one unfinished write"));
-    assert_int_equal(load_without_number(10, LARGE, 300, &report), PAWL_ERR_CORRUPT);
+    assert_int_equal(load_without_number(10, LARGE, 3000, &report), PAWL_ERR_CORRUPT);
     assert_non_null(strstr(report.error, "over a longer time"));
     assert_int_equal(load_without_number(1200, SMALL, 0, &report), PAWL_ERR_CORRUPT);
     assert_non_null(strstr(report.error, "more records follow"));
