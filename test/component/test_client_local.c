@@ -26,12 +26,6 @@
 
 #include "lib/patience.h"
 
-#ifdef __SANITIZE_THREAD__
-/* It does not bear threads in a child that was forked by a process with threads: some tests are
- * left out. */
-#pragma GCC diagnostic ignored "-Wunused-function"
-#endif
-
 enum { N_PROCESSES = 8, READER = N_PROCESSES - 1, N_KILLS = 20, SESSION_MS = 2000 };
 
 static char dir[64];
@@ -274,20 +268,51 @@ static void run_helper(helper_fn body, int session_ms, int report, int until)
     _exit(0);
 }
 
-static struct helper helper_start(helper_fn body, int session_ms)
+/* Of what another process has detached; the helper that attaches it has it from its command line.
+ */
+static char blob[1024];
+static size_t blob_len;
+
+static void blob_to_text(char text[2 * sizeof(blob) + 1])
 {
-    struct helper h;
+    text[0] = '\0';
+    for (size_t i = 0; i < blob_len; i++) {
+        snprintf(text + 2 * i, 3, "%02x", (unsigned char)blob[i]);
+    }
+}
+
+static void blob_from_text(const char *text)
+{
+    unsigned byte;
+
+    for (blob_len = 0; sscanf(text + 2 * blob_len, "%2x", &byte) == 1; blob_len++) {
+        blob[blob_len] = (char)byte;
+    }
+}
+
+/* It is this program once more (helper_main): a child that only forked would inherit the locks of
+ * threads that it does not have, those of the sanitizers among them. */
+static struct helper helper_start(const char *body, int session_ms)
+{
+    char numbers[3][16], text[2 * sizeof(blob) + 1];
     int report[2], until[2];
+    struct helper h;
 
     assert_int_equal(pipe2(report, O_CLOEXEC), 0);
     assert_int_equal(pipe2(until, O_CLOEXEC), 0);
+    snprintf(numbers[0], sizeof(numbers[0]), "%d", session_ms);
+    snprintf(numbers[1], sizeof(numbers[1]), "%d", report[1]);
+    snprintf(numbers[2], sizeof(numbers[2]), "%d", until[0]);
+    blob_to_text(text);
     h.pid = fork();
     assert_true(h.pid >= 0);
     if (h.pid == 0) {
         end_with_the_test();
-        close(report[0]);
-        close(until[1]);
-        run_helper(body, session_ms, report[1], until[0]);
+        fcntl(report[1], F_SETFD, 0);
+        fcntl(until[0], F_SETFD, 0);
+        execl("/proc/self/exe", "helper", body, dir, numbers[0], numbers[1], numbers[2], text,
+              (char *)NULL);
+        _exit(2);
     }
     close(report[1]);
     close(until[0]);
@@ -298,7 +323,13 @@ static struct helper helper_start(helper_fn body, int session_ms)
 
 static void helper_read(const struct helper *h, void *data, size_t len)
 {
-    assert_int_equal(read(h->ready, data, len), (ssize_t)len);
+    ssize_t n = read(h->ready, data, len);
+    int status = 0;
+
+    if (n != (ssize_t)len) {
+        waitpid(h->pid, &status, 0);
+        fail_msg("the helper ended with 0x%x", (unsigned)status);
+    }
 }
 
 static void helper_kill(struct helper *h)
@@ -372,7 +403,7 @@ static void a_socket_that_was_removed_is_made_again(void **state)
     while (!socket_is_there()) {
         usleep(2000);
     }
-    other = helper_start(nothing, 10000); /* it can connect */
+    other = helper_start("nothing", 10000); /* it can connect */
     helper_read(&other, &ready, 1);
     assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
     helper_kill(&other);
@@ -384,13 +415,13 @@ static void a_lock_that_was_removed_does_not_make_two_hosts(void **state)
 {
     char ready;
     int rc;
-    struct helper first = helper_start(nothing, 10000), second;
+    struct helper first = helper_start("nothing", 10000), second;
     struct pawl_client *c;
 
     (void)state;
     helper_read(&first, &ready, 1);
     remove_from_dir("lock");
-    second = helper_start(nothing, 10000);
+    second = helper_start("nothing", 10000);
     helper_read(&second, &ready, 1);
     c = open_local(dir, 10000, &rc);
     assert_int_equal(rc, PAWL_OK);
@@ -404,7 +435,7 @@ static void a_lock_that_was_removed_does_not_make_two_hosts(void **state)
 /* The child has copies of the socket, of the connections and of the locks. */
 static void a_forked_child_keeps_nothing(void **state)
 {
-    struct helper host = helper_start(make_node_and_fork, 60000), client;
+    struct helper host = helper_start("make_node_and_fork", 60000), client;
     struct pawl_client *c;
     int64_t id, began;
     pid_t child;
@@ -414,7 +445,7 @@ static void a_forked_child_keeps_nothing(void **state)
     (void)state;
     helper_read(&host, &id, sizeof(id));
     helper_read(&host, &child, sizeof(child));
-    client = helper_start(nothing, 60000); /* connected to the host that is about to go */
+    client = helper_start("nothing", 60000); /* connected to the host that is about to go */
     helper_read(&client, &ready, 1);
     c = open_local(dir, 60000, &rc);
     assert_int_equal(rc, PAWL_OK);
@@ -443,7 +474,7 @@ enum { LONG_SESSION_MS = 120000 };
 
 static void a_killed_holder_is_noticed_by_the_next_host(void **state)
 {
-    struct helper holder = helper_start(make_node, LONG_SESSION_MS);
+    struct helper holder = helper_start("make_node", LONG_SESSION_MS);
     struct pawl_client *c;
     int64_t id;
     int rc;
@@ -460,7 +491,7 @@ static void a_killed_holder_is_noticed_by_the_same_host(void **state)
 {
     int rc;
     struct pawl_client *c = open_local(dir, 10000, &rc);
-    struct helper holder = helper_start(make_node, LONG_SESSION_MS);
+    struct helper holder = helper_start("make_node", LONG_SESSION_MS);
     int64_t id;
 
     (void)state;
@@ -474,18 +505,18 @@ static void a_killed_holder_is_noticed_by_the_same_host(void **state)
 static void detach_and_report(struct pawl_client *c, int report)
 {
     struct pawl_bytes none = {NULL, 0};
-    void *blob;
+    void *detached;
     size_t len;
 
     make_node(c, report);
-    if (pawl_client_detach(c, none, &blob, &len) != PAWL_OK) {
+    if (pawl_client_detach(c, none, &detached, &len) != PAWL_OK) {
         _exit(5);
     }
     (void)!write(report, &len, sizeof(len));
-    (void)!write(report, blob, len);
+    (void)!write(report, detached, len);
 }
 
-static struct pawl_client *attach(const void *blob, size_t len)
+static struct pawl_client *attach(const void *detached, size_t len)
 {
     struct pawl_client_options o;
     struct pawl_client *c = NULL;
@@ -496,7 +527,7 @@ static struct pawl_client *attach(const void *blob, size_t len)
     o.servers = servers;
     o.session_timeout_ms = LONG_SESSION_MS;
     o.timeout_ms = SOON_S * 1000;
-    o.attach = (struct pawl_bytes){blob, len};
+    o.attach = (struct pawl_bytes){detached, len};
     if (pawl_client_open(&o, &c) != PAWL_OK ||
         pawl_client_wait_connected(c, SOON_S * 1000) != PAWL_OK) {
         return NULL;
@@ -504,12 +535,9 @@ static struct pawl_client *attach(const void *blob, size_t len)
     return c;
 }
 
-static char blob[1024];
-static size_t blob_len;
-
 static void detached_by_a_process_that_ended(void)
 {
-    struct helper holder = helper_start(detach_and_report, LONG_SESSION_MS);
+    struct helper holder = helper_start("detach_and_report", LONG_SESSION_MS);
     int64_t id;
 
     helper_read(&holder, &id, sizeof(id));
@@ -542,7 +570,7 @@ static void a_detached_session_outlives_its_process(void **state)
     assert_int_equal(pawl_exists(c, "/mine", NULL, NULL), PAWL_OK);
     usleep(1500000); /* it has looked at all processes more than once */
     assert_int_equal(pawl_exists(c, "/mine", NULL, NULL), PAWL_OK);
-    next = helper_start(attach_and_report, LONG_SESSION_MS);
+    next = helper_start("attach_and_report", LONG_SESSION_MS);
     helper_read(&next, &ready, 1);
     assert_int_equal(pawl_exists(c, "/mine", NULL, NULL), PAWL_OK);
     helper_kill(&next); /* and from now on it is that process's */
@@ -555,7 +583,7 @@ static void a_detached_session_outlives_its_process(void **state)
 static void time_counts_across_hosts(void **state)
 {
     enum { SHORT_SESSION_MS = 3000, HOST_MS = 300, MOST_HOSTS = 100 };
-    struct helper holder = helper_start(make_node, SHORT_SESSION_MS);
+    struct helper holder = helper_start("make_node", SHORT_SESSION_MS);
     char path[160];
     int64_t id;
     int rc = PAWL_OK, hosts = 0;
@@ -921,7 +949,30 @@ static void the_host_may_be_killed_at_any_moment(void **state)
     munmap(shared, sizeof(*shared));
 }
 
-int main(void)
+static int helper_main(char **argv)
+{
+    static const struct {
+        const char *name;
+        helper_fn body;
+    } bodies[] = {
+        {"nothing", nothing},
+        {"make_node", make_node},
+        {"make_node_and_fork", make_node_and_fork},
+        {"detach_and_report", detach_and_report},
+        {"attach_and_report", attach_and_report},
+    };
+
+    snprintf(dir, sizeof(dir), "%s", argv[2]);
+    blob_from_text(argv[6]);
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        if (strcmp(bodies[i].name, argv[1]) == 0) {
+            run_helper(bodies[i].body, atoi(argv[3]), atoi(argv[4]), atoi(argv[5]));
+        }
+    }
+    return 2;
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_process_needs_no_server),
@@ -930,7 +981,6 @@ int main(void)
         cmocka_unit_test(a_folder_without_permission_says_so),
         cmocka_unit_test(a_full_disk_is_reported),
         cmocka_unit_test(planted_links_are_not_followed),
-#ifndef __SANITIZE_THREAD__
         cmocka_unit_test(a_socket_that_was_removed_is_made_again),
         cmocka_unit_test(a_lock_that_was_removed_does_not_make_two_hosts),
         cmocka_unit_test(a_killed_holder_is_noticed_by_the_next_host),
@@ -938,10 +988,12 @@ int main(void)
         cmocka_unit_test(a_forked_child_keeps_nothing),
         cmocka_unit_test(a_detached_session_outlives_its_process),
         cmocka_unit_test(time_counts_across_hosts),
-#endif
         cmocka_unit_test(sessions_leave_no_files),
         cmocka_unit_test(the_host_may_be_killed_at_any_moment),
     };
 
+    if (argc == 7) {
+        return helper_main(argv);
+    }
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
