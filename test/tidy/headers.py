@@ -45,7 +45,7 @@ def main(root):
         for header in headers:
             tried += 1
             good += compiles(compiler, language, standard, root, header)
-        if language == "c++":
+        if language == "c++" and (root / "include/pawl/pawl.h").exists():
             tried += 1
             good += options_compile(compiler, standard, root)
     print("%d headers, %d of %d compilations good" % (len(headers), good, tried))
