@@ -6,6 +6,7 @@
  *
  * C99 and C++11 alike. */
 #include <stdio.h>
+#include <string.h>
 
 #include <pawl/pawl.h>
 
@@ -21,7 +22,13 @@ static int failed(const char *what, int rc)
 
 static int create_node(struct pawl_client *client, const char *path, const char *text)
 {
-    return pawl_create(client, PAWL_CREATE(.path = path, .data = pawl_str(text)), NULL);
+    struct pawl_create request; /* in C alone: PAWL_CREATE(.path = path, ...) */
+
+    memset(&request, 0, sizeof(request));
+    request.size = sizeof(request);
+    request.path = path;
+    request.data = pawl_str(text);
+    return pawl_create(client, &request, NULL);
 }
 
 static int print_node(struct pawl_client *client, const char *path)

@@ -87,8 +87,9 @@ static void only_what_does_no_harm_is_repeated(void **state)
                             .only_if = pawl_version(1), .flags = PAWL_IDEMPOTENT),
                    keep, &idempotent);
     until_data(other, "/repeat", "two");
+    tcp_proxy_down(b.proxy); /* before anything late gets through */
     tcp_proxy_swallow_replies(b.proxy, false);
-    tcp_proxy_cut(b.proxy);
+    tcp_proxy_up(b.proxy);
     wait_semaphore(&plain.done);
     assert_int_equal(plain.err, PAWL_ERR_CONNECTION_LOSS);
     assert_int_equal(plain.outcome, PAWL_OUTCOME_UNKNOWN);
@@ -186,8 +187,9 @@ static void a_protected_create_given_up_is_undone(void **state)
     assert_int_equal(r->outcome, PAWL_OUTCOME_UNKNOWN);
     pawl_reply_free(r);
     assert_int_equal(count_children(other, "/undone"), 1); /* it has happened */
+    tcp_proxy_down(b.proxy);                               /* before anything late gets through */
     tcp_proxy_swallow_replies(b.proxy, false);
-    tcp_proxy_cut(b.proxy);
+    tcp_proxy_up(b.proxy);
     until_children(other, "/undone", 0);
     behind_proxy_close(&b);
     pawl_client_close(other);

@@ -84,8 +84,9 @@ static void a_refusal_after_an_unknown_attempt_is_unknown(void **state)
     until_version(other, "/unsure", 1);
     assert_int_equal(
         pawl_set(other, PAWL_SET(.path = "/unsure", .data = text_bytes("theirs")), NULL), PAWL_OK);
+    tcp_proxy_down(b.proxy); /* before anything late gets through */
     tcp_proxy_swallow_replies(b.proxy, false);
-    tcp_proxy_cut(b.proxy);
+    tcp_proxy_up(b.proxy);
     wait_semaphore(&w.done);
     assert_int_equal(w.err, PAWL_ERR_BAD_VERSION);
     assert_int_equal(w.outcome, PAWL_OUTCOME_UNKNOWN);
@@ -230,8 +231,9 @@ static void a_protected_ephemeral_asked_for_without_a_session_is_found_again(voi
     atomic_store(&trap.set, true);
     tcp_proxy_accept(b.proxy, true);
     until_child(other, "/early", name, sizeof(name));
+    tcp_proxy_down(b.proxy); /* before anything late gets through */
     tcp_proxy_swallow_replies(b.proxy, false);
-    tcp_proxy_cut(b.proxy);
+    tcp_proxy_up(b.proxy);
     wait_semaphore(&w.done);
     assert_int_equal(w.err, PAWL_OK);
     assert_string_equal(w.path + strlen("/early/"), name);

@@ -244,8 +244,9 @@ static void closed_while_its_create_is_under_way_it_leaves_no_node(void **state)
     }
     assert_int_equal(pawl_latch_close(l, PAWL_LATCH_SILENT), 0);
     pawl_latch_free(l);
+    tcp_proxy_down(b.proxy); /* before anything late gets through */
     tcp_proxy_swallow_replies(b.proxy, false);
-    tcp_proxy_cut(b.proxy);
+    tcp_proxy_up(b.proxy);
     expect_next_state(&b, 1, PAWL_STATE_SUSPENDED);
     expect_next_state(&b, 2, PAWL_STATE_RECONNECTED);
     /* behind whatever the latch has still to do there */
@@ -276,8 +277,9 @@ static void an_answer_that_was_lost_leaves_no_second_node(void **state) /* R-21,
         if (close_it) {
             pawl_latch_free(l);
         }
+        tcp_proxy_down(b.proxy); /* before anything late gets through */
         tcp_proxy_swallow_replies(b.proxy, false);
-        tcp_proxy_cut(b.proxy);
+        tcp_proxy_up(b.proxy);
         if (!close_it) {
             assert_int_equal(pawl_latch_wait(l, SOON_MS), 0);
             assert_int_equal(n_nodes(other, "/latch/e"), 1);
@@ -646,8 +648,9 @@ static void the_node_of_a_session_given_up_for_lost_does_not_count(void **state)
     assert_false(pawl_latch_is_leader(l));
     expect_next_state(&b, 2, PAWL_STATE_LOST);
     assert_int_equal(n_nodes(c, "/latch/t"), 1);
+    tcp_proxy_down(b.proxy); /* before anything late gets through */
     tcp_proxy_swallow_replies(b.proxy, false);
-    tcp_proxy_cut(b.proxy);
+    tcp_proxy_up(b.proxy);
     assert_int_equal(pawl_latch_wait(l, SOON_MS), 0);
     assert_true(pawl_grant_token(pawl_latch_grant(l)) > x.tokens[0]);
     assert_int_equal(pawl_participants(c, "/latch/t", &p), 0);

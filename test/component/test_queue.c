@@ -884,8 +884,9 @@ static void with_locks_nothing_is_lost_and_without_nothing_doubled_when_answers_
                 tcp_proxy_cut(b.proxy);
             }
         }
+        tcp_proxy_down(b.proxy); /* before anything late gets through */
         tcp_proxy_swallow_replies(b.proxy, false);
-        tcp_proxy_cut(b.proxy);
+        tcp_proxy_up(b.proxy);
         until_nodes(c, path, 0);
         pawl_queue_free(r); /* no consumer runs any more */
         count_eaten(&e, seen, ITEMS);
