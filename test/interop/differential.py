@@ -393,8 +393,10 @@ def bring_together(request, old, new):
         if new["err"] == zk.MARSHALLING and failed:
             new["err"], new["body"] = old["err"], old["body"]  # [6]
     elif new["body"] and old["body"]:
-        for (op, _), result in zip(request.fields["ops"], new["body"]["results"]):
-            if op == zk.CREATE2 and result["type"] == zk.CREATE2:
+        for (op, _), result, theirs in zip(request.fields["ops"], new["body"]["results"],
+                                           old["body"]["results"]):
+            # A container or a TTL that was asked for by its flags is answered as such by both.
+            if op == zk.CREATE2 and (result["type"], theirs["type"]) == (zk.CREATE2, zk.CREATE):
                 if result["body"].pop("stat")["czxid"] == new["zxid"]:
                     result["type"] = zk.CREATE  # [5]
 
