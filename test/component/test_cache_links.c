@@ -50,28 +50,6 @@ static void clear(struct pawl_client *c, const char *path)
 
 /* ---- what the server knows ---- */
 
-/* "Total watches:N" */
-static int watches_on_server(void)
-{
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons((uint16_t)client_fixture_port()),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    char text[512];
-    size_t len = 0;
-    ssize_t n;
-
-    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-    assert_int_equal(write(fd, "wchs", 4), 4);
-    while (len < sizeof(text) - 1 && (n = read(fd, text + len, sizeof(text) - 1 - len)) > 0) {
-        len += (size_t)n;
-    }
-    close(fd);
-    text[len] = '\0';
-    assert_non_null(strstr(text, "Total watches:"));
-    return atoi(strstr(text, "Total watches:") + strlen("Total watches:"));
-}
-
 static void until_watches_on_server(int n)
 {
     wait_until(watches_on_server() == n);

@@ -400,9 +400,7 @@ static void a_socket_that_was_removed_is_made_again(void **state)
     (void)state;
     assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
     remove_from_dir("socket");
-    while (!socket_is_there()) {
-        usleep(2000);
-    }
+    wait_until(socket_is_there());
     other = helper_start("nothing", 10000); /* it can connect */
     helper_read(&other, &ready, 1);
     assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
@@ -587,10 +585,12 @@ static void time_counts_across_hosts(void **state)
     char path[160];
     int64_t id;
     int rc = PAWL_OK, hosts = 0;
+    int64_t heard_ms;
     FILE *f;
 
     (void)state;
     helper_read(&holder, &id, sizeof(id));
+    heard_ms = now_ms();
     helper_kill(&holder);
     snprintf(path, sizeof(path), "%s/sessions/%016" PRIx64, dir, (uint64_t)id);
     f = fopen(path, "w");
@@ -605,7 +605,7 @@ static void time_counts_across_hosts(void **state)
         pawl_client_close(c);
     }
     assert_int_equal(rc, PAWL_ERR_NO_NODE);
-    assert_true(hosts > 2); /* and it was not ended at once */
+    assert_true(now_ms() - heard_ms >= SHORT_SESSION_MS / 2); /* and it was not ended at once */
 }
 
 static void sessions_leave_no_files(void **state)

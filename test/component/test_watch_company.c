@@ -70,28 +70,6 @@ static void settle(struct company *x)
     assert_int_equal(pawl_sync(x->c, "/", NULL), 0);
 }
 
-/* "Total watches:N" of the whole server. */
-static int watches_on_server(void)
-{
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons((uint16_t)client_fixture_port()),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    char text[512];
-    size_t len = 0;
-    ssize_t n;
-
-    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-    assert_int_equal(write(fd, "wchs", 4), 4);
-    while (len < sizeof(text) - 1 && (n = read(fd, text + len, sizeof(text) - 1 - len)) > 0) {
-        len += (size_t)n;
-    }
-    close(fd);
-    text[len] = '\0';
-    assert_non_null(strstr(text, "Total watches:"));
-    return atoi(strstr(text, "Total watches:") + strlen("Total watches:"));
-}
-
 static const enum pawl_watch_mode flat = PAWL_WATCH_PERSISTENT, deep = PAWL_WATCH_RECURSIVE;
 
 static void one_that_fires_leaves_the_one_that_stays(void **state)

@@ -21,6 +21,9 @@ int client_fixture_start(void **state);
 int client_fixture_stop(void **state);
 int client_fixture_port(void);
 
+/* "Total watches:N" of wchs, of everybody. */
+int watches_on_server(void);
+
 /* A session of 30 s in a namespace of this process's own. */
 struct pawl_client_options client_fixture_options(void);
 
