@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A machine that slept, or was stopped from outside: who held a lock is not certain any more. */
+/* A machine that slept, or was stopped from outside: who held a lock is not certain any more.
+ *
+ * The library notices by itself and asks the server again, so its link is frozen while the test
+ * looks. */
 #define _GNU_SOURCE
 #include <stdatomic.h>
 
@@ -7,7 +10,11 @@
 #include "lib/test.h"
 #include "os/clock.h"
 
-static _Atomic int64_t wall_jump_ms, boot_jump_ms;
+enum { LONG_SESSION_MS = 600000, JUMP_MS = 60000 };
+
+/* What the wall clock was set by, and how long the machine slept, which both clocks count: one
+ * number each, so that nobody sees half a sleep. */
+static _Atomic int64_t set_by_ms, slept_ms;
 
 int64_t __real_clock_wall_ms(void);
 int64_t __real_clock_boot_ms(void);
@@ -16,85 +23,107 @@ int64_t __wrap_clock_boot_ms(void);
 
 int64_t __wrap_clock_wall_ms(void)
 {
-    return __real_clock_wall_ms() + atomic_load(&wall_jump_ms);
+    return __real_clock_wall_ms() + atomic_load(&set_by_ms) + atomic_load(&slept_ms);
 }
 
 int64_t __wrap_clock_boot_ms(void)
 {
-    return __real_clock_boot_ms() + atomic_load(&boot_jump_ms);
+    return __real_clock_boot_ms() + atomic_load(&slept_ms);
 }
 
-static struct pawl_lock *hold(struct pawl_client *c, const char *path)
-{
-    struct pawl_lock *l;
+struct holder {
+    struct behind_proxy link;
+    struct pawl_lock *lock;
+};
 
-    assert_int_equal(pawl_lock_new(c, path, NULL, &l), PAWL_OK);
-    assert_int_equal(pawl_lock_acquire(l, SOON_MS), PAWL_OK);
-    assert_true(pawl_grant_certain_ms(pawl_lock_grant(l)) > 0);
-    return l;
+/* Holds a lock, and from then on hears nothing from the server. */
+static void hold(struct holder *h, const char *path, int session_timeout_ms)
+{
+    struct pawl_client_options o = client_fixture_options();
+
+    o.session_timeout_ms = session_timeout_ms;
+    behind_proxy_open(&h->link, &o);
+    assert_int_equal(pawl_lock_new(h->link.c, path, NULL, &h->lock), PAWL_OK);
+    assert_int_equal(pawl_lock_acquire(h->lock, SOON_MS), PAWL_OK);
+    assert_true(pawl_grant_certain_ms(pawl_lock_grant(h->lock)) > 0);
+    tcp_proxy_freeze(h->link.proxy, true);
 }
 
-static void is_doubtful_then_certain_again(struct pawl_lock *l)
+static void let_go(struct holder *h)
 {
-    assert_int_equal(pawl_grant_certain_ms(pawl_lock_grant(l)), 0);
-    wait_until(pawl_grant_certain_ms(pawl_lock_grant(l)) > 0); /* the server still knows us */
+    pawl_lock_free(h->lock);
+    behind_proxy_close(&h->link);
+}
+
+static void is_doubtful_until_the_server_answers(struct holder *h)
+{
+    struct pawl_grant *g = pawl_lock_grant(h->lock);
+
+    assert_int_equal(pawl_grant_certain_ms(g), 0);
+    assert_int_equal(pawl_client_certain_ms(h->link.c), 0);
+    assert_false(pawl_lock_held(h->lock));
+    tcp_proxy_freeze(h->link.proxy, false);
+    wait_until(pawl_grant_certain_ms(g) > 0); /* the server still knows us */
+    wait_until(pawl_lock_held(h->lock));
+}
+
+static void is_on_its_first_link(struct holder *h)
+{
+    tcp_proxy_freeze(h->link.proxy, false);
+    assert_int_equal(pawl_sync(h->link.c, "/", NULL), PAWL_OK);
+    assert_int_equal(pawl_client_state(h->link.c), PAWL_STATE_CONNECTED);
+    assert_int_equal(tcp_proxy_links(h->link.proxy), 1);
 }
 
 static void who_slept_is_not_certain(void **state)
 {
-    struct pawl_client *c = client_fixture_open(NULL);
-    struct pawl_lock *l = hold(c, "/slept");
+    struct holder h;
 
     (void)state;
-    atomic_fetch_add(&wall_jump_ms, 60000); /* both go on while the machine sleeps */
-    atomic_fetch_add(&boot_jump_ms, 60000);
-    assert_int_equal(pawl_grant_certain_ms(pawl_lock_grant(l)), 0);
-    assert_int_equal(pawl_client_certain_ms(c), 0);
-    pawl_lock_free(l);
-    pawl_client_close(c);
+    hold(&h, "/slept", JUMP_MS / 2);
+    atomic_fetch_add(&slept_ms, JUMP_MS);
+    is_doubtful_until_the_server_answers(&h);
+    let_go(&h);
 }
 
 static void who_was_stopped_from_outside_is_not_certain(void **state)
 {
-    struct pawl_client *c = client_fixture_open(NULL);
-    struct pawl_lock *l = hold(c, "/stopped");
+    struct holder h;
 
     (void)state;
-    atomic_fetch_add(&wall_jump_ms, 60000); /* nothing else tells */
-    is_doubtful_then_certain_again(l);
-    assert_true(pawl_lock_held(l));
-    pawl_lock_free(l);
-    pawl_client_close(c);
+    hold(&h, "/stopped", JUMP_MS / 2);
+    atomic_fetch_add(&set_by_ms, JUMP_MS); /* nothing else tells */
+    is_doubtful_until_the_server_answers(&h);
+    let_go(&h);
 }
 
 /* What the session can bear is taken off, and the link stays. */
 static void a_small_jump_counts_as_time(void **state)
 {
-    struct pawl_client *c = client_fixture_open(NULL);
-    struct pawl_lock *l = hold(c, "/small");
-    int64_t before = pawl_grant_certain_ms(pawl_lock_grant(l)), after;
+    struct holder h;
+    int64_t after;
 
     (void)state;
-    atomic_fetch_add(&wall_jump_ms, 5000);
-    after = pawl_grant_certain_ms(pawl_lock_grant(l));
-    assert_true(after <= before - 5000);
+    hold(&h, "/small", LONG_SESSION_MS);
+    assert_true(pawl_grant_certain_ms(pawl_lock_grant(h.lock)) > LONG_SESSION_MS - JUMP_MS);
+    atomic_fetch_add(&set_by_ms, JUMP_MS);
+    after = pawl_grant_certain_ms(pawl_lock_grant(h.lock));
+    assert_true(after <= LONG_SESSION_MS - JUMP_MS);
     assert_true(after > 0);
-    assert_int_equal(pawl_client_state(c), PAWL_STATE_CONNECTED);
-    pawl_lock_free(l);
-    pawl_client_close(c);
+    is_on_its_first_link(&h);
+    let_go(&h);
 }
 
 static void a_clock_set_back_is_nothing(void **state)
 {
-    struct pawl_client *c = client_fixture_open(NULL);
-    struct pawl_lock *l = hold(c, "/back");
+    struct holder h;
 
     (void)state;
-    atomic_fetch_sub(&wall_jump_ms, 3600000);
-    assert_true(pawl_grant_certain_ms(pawl_lock_grant(l)) > 0);
-    assert_int_equal(pawl_client_state(c), PAWL_STATE_CONNECTED);
-    pawl_lock_free(l);
-    pawl_client_close(c);
+    hold(&h, "/back", LONG_SESSION_MS);
+    atomic_fetch_sub(&set_by_ms, 3600000);
+    assert_true(pawl_grant_certain_ms(pawl_lock_grant(h.lock)) > 0);
+    is_on_its_first_link(&h);
+    let_go(&h);
 }
 
 int main(void)
