@@ -27,8 +27,9 @@ struct member {
     int64_t snap_at;      /* trigger when n_logged passes this */
     int64_t snap_size_at; /* or the log this */
 
-    struct snapshot_walk *walk; /* NULL: no snapshot is being taken */
-    bool writing_snapshot;      /* its file is not finished yet */
+    struct snapshot_walk *walk;   /* NULL: no snapshot is being taken */
+    struct snapshot_taker *taker; /* its file */
+    bool writing_snapshot;        /* its file is not finished yet */
 };
 
 void member_effects_init(struct member_effects *e)
@@ -71,6 +72,7 @@ static void begin_snapshot(struct member *m)
     }
     ASSERT(m->effects != NULL);
     m->walk = snapshot_walk_begin(m->server->tree, m->server->applied_zxid);
+    m->taker = snapshot_walk_join(m->walk, SIZE_MAX);
     m->writing_snapshot = true;
     m->effects->snapshot_begun = true;
     m->effects->snapshot_zxid = m->server->applied_zxid;
@@ -87,7 +89,7 @@ static void take_chunks(struct member *m)
 {
     struct snapshot_chunk *chunk;
 
-    while ((chunk = snapshot_walk_take(m->walk)) != NULL) {
+    while ((chunk = snapshot_taker_take(m->taker)) != NULL) {
         list_push_back(&m->effects->chunks, &chunk->link);
     }
 }
@@ -103,7 +105,9 @@ static void snapshot_slice(struct member *m)
         m->effects->snapshot_complete = true;
         m->effects->snapshot_digest = snapshot_walk_digest(m->walk);
         snapshot_walk_free(m->walk);
+        snapshot_taker_free(m->taker);
         m->walk = NULL;
+        m->taker = NULL;
     }
 }
 
@@ -198,6 +202,7 @@ void member_free(struct member *m)
         return;
     }
     snapshot_walk_free(m->walk);
+    snapshot_taker_free(m->taker);
     server_free(m->server);
     free(m);
 }

@@ -18,22 +18,14 @@ struct snapshot_walk {
     znode_id next;
     znode_id end; /* ids from here on are of later nodes */
     bool done;
+    bool stepped;
     struct strbuf out;  /* the chunk being filled */
     struct strbuf path; /* of the node being encoded */
     znode_id parent;    /* whose path `path` starts with, 0: nobody's */
     size_t parent_len;
-    struct list chunks; /* full ones */
-    size_t pending;
+    struct list takers;
     uint64_t n_bytes; /* of nodes encoded so far */
 };
-
-void snapshot_chunk_free(struct snapshot_chunk *chunk)
-{
-    if (chunk != NULL) {
-        free(chunk->data);
-        free(chunk);
-    }
-}
 
 /* ---- chunks ---- */
 
@@ -46,12 +38,8 @@ static void start_chunk(struct snapshot_walk *w)
 
 static void end_chunk(struct snapshot_walk *w)
 {
-    struct snapshot_chunk *chunk = must_alloc(sizeof(*chunk));
-
     ASSERT(!w->out.failed); /* out of memory */
-    *chunk = (struct snapshot_chunk){.len = w->out.len, .data = w->out.data};
-    list_push_back(&w->chunks, &chunk->link);
-    w->pending += chunk->len;
+    snapshot_takers_give(&w->takers, w->out.data, w->out.len);
     w->out = (struct strbuf){0};
 }
 
@@ -78,9 +66,6 @@ static void encode_head(struct snapshot_walk *w)
     const struct acl_table *acls = tree_acls(w->tree);
     struct strbuf *out = &w->out;
 
-    jute_write_int(out, (int32_t)SNAPSHOT_MAGIC);
-    jute_write_int(out, SNAPSHOT_VERSION);
-    jute_write_long(out, -1);
     jute_write_int(out, (int32_t)tree_n_sessions(w->tree));
     tree_each_session(w->tree, encode_session, out);
     jute_write_int(out, (int32_t)acl_table_count(acls));
@@ -164,6 +149,7 @@ static void walk_finish(struct snapshot_walk *w)
     }
     jute_write_str(&w->out, "/");
     end_chunk(w);
+    snapshot_takers_end(&w->takers, TAKER_WHOLE);
     tree_walk_end(w->tree);
     w->done = true;
 }
@@ -176,6 +162,7 @@ static void walk_give_up(struct snapshot_walk *w)
             tree_walk_mark(w->tree, id);
         }
     }
+    snapshot_takers_end(&w->takers, TAKER_LEFT);
     tree_walk_end(w->tree);
 }
 
@@ -191,7 +178,7 @@ struct snapshot_walk *snapshot_walk_begin(struct tree *tree, int64_t zxid)
     w->next = 1;
     w->end = tree_walk_limit(tree);
     strbuf_init(&w->path, STRBUF_NO_LIMIT);
-    list_init(&w->chunks);
+    list_init(&w->takers);
     start_chunk(w);
     encode_head(w);
     tree_walk_begin(tree, walk_before_change, w);
@@ -204,6 +191,7 @@ bool snapshot_walk_step(struct snapshot_walk *w, size_t budget_nodes, size_t bud
     znode_id id;
 
     ASSERT(w->next <= w->end);
+    w->stepped = true;
     if (w->done) {
         return true;
     }
@@ -225,22 +213,20 @@ bool snapshot_walk_is_done(const struct snapshot_walk *w)
     return w->done;
 }
 
-struct snapshot_chunk *snapshot_walk_take(struct snapshot_walk *w)
+struct snapshot_taker *snapshot_walk_join(struct snapshot_walk *w, size_t limit_bytes)
 {
-    struct list *link = list_pop_front(&w->chunks);
-    struct snapshot_chunk *chunk;
-
-    if (link == NULL) {
-        return NULL;
-    }
-    chunk = container_of(link, struct snapshot_chunk, link);
-    w->pending -= chunk->len;
-    return chunk;
+    ASSERT(!w->stepped && w->n_bytes == 0);
+    return snapshot_taker_new(&w->takers, limit_bytes);
 }
 
-size_t snapshot_walk_pending(const struct snapshot_walk *w)
+bool snapshot_walk_is_wanted(const struct snapshot_walk *w)
 {
-    return w->pending;
+    return !list_empty(&w->takers);
+}
+
+size_t snapshot_walk_lag(const struct snapshot_walk *w)
+{
+    return snapshot_takers_lag(&w->takers);
 }
 
 int64_t snapshot_walk_zxid(const struct snapshot_walk *w)
@@ -255,16 +241,11 @@ uint64_t snapshot_walk_digest(const struct snapshot_walk *w)
 
 void snapshot_walk_free(struct snapshot_walk *w)
 {
-    struct snapshot_chunk *chunk;
-
     if (w == NULL) {
         return;
     }
     if (!w->done) {
         walk_give_up(w);
-    }
-    while ((chunk = snapshot_walk_take(w)) != NULL) {
-        snapshot_chunk_free(chunk);
     }
     strbuf_fini(&w->out);
     strbuf_fini(&w->path);

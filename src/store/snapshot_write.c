@@ -222,6 +222,16 @@ static int write_seal(struct snapshot_file *f)
     return rc;
 }
 
+static int write_snapshot_header(struct snapshot_file *f)
+{
+    uint8_t header[16];
+
+    store_u32(header, SNAPSHOT_MAGIC);
+    store_u32(header + 4, SNAPSHOT_VERSION);
+    store_u64(header + 8, UINT64_MAX);
+    return snapshot_file_write(f, header, sizeof(header));
+}
+
 /* Before the first transaction ZooKeeper writes an empty digest. */
 static int write_snapshot_digest(struct snapshot_file *f, uint64_t digest)
 {
@@ -280,6 +290,9 @@ int snapshot_file_begin(struct disk *disk, const struct snapshot_file_options *o
         snappy_head(&f->out);
     }
     rc = disk_open(disk, f->temporary, DISK_CREATE, &f->file);
+    if (rc == 0) {
+        rc = write_snapshot_header(f);
+    }
     if (rc != 0) {
         snapshot_file_abort(f);
         return rc;
@@ -333,12 +346,12 @@ int snapshot_file_finish(struct snapshot_file *f, uint64_t digest)
     return rc;
 }
 
-static int write_chunks(struct snapshot_file *f, struct snapshot_walk *w)
+static int write_chunks(struct snapshot_file *f, struct snapshot_taker *taker)
 {
     struct snapshot_chunk *chunk;
     int rc = 0;
 
-    while (rc == 0 && (chunk = snapshot_walk_take(w)) != NULL) {
+    while (rc == 0 && (chunk = snapshot_taker_take(taker)) != NULL) {
         rc = snapshot_file_write(f, chunk->data, chunk->len);
         snapshot_chunk_free(chunk);
     }
@@ -348,6 +361,7 @@ static int write_chunks(struct snapshot_file *f, struct snapshot_walk *w)
 int snapshot_save(struct disk *disk, const struct snapshot_file_options *options, struct tree *tree,
                   int64_t zxid)
 {
+    struct snapshot_taker *taker;
     struct snapshot_walk *w;
     struct snapshot_file *f;
     uint64_t digest;
@@ -358,12 +372,14 @@ int snapshot_save(struct disk *disk, const struct snapshot_file_options *options
         return rc;
     }
     w = snapshot_walk_begin(tree, zxid);
+    taker = snapshot_walk_join(w, SIZE_MAX);
     digest = snapshot_walk_digest(w);
     while (rc == 0 && !done) {
         done = snapshot_walk_step(w, 4096, SNAPSHOT_CHUNK_BYTES);
-        rc = write_chunks(f, w);
+        rc = write_chunks(f, taker);
     }
     snapshot_walk_free(w);
+    snapshot_taker_free(taker);
     if (rc != 0) {
         snapshot_file_abort(f);
         return rc;

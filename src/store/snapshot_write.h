@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snapshot_write.h - the file that a snapshot becomes.
  *
- * For the thread that writes: it takes the chunks of a snapshot_walk in order. The file has a
+ * For the thread that writes: header and seals are the file's own, what is between them are the
+ * chunks of a snapshot_walk in order, or a stream that another server sent. The file has a
  * temporary name until it is whole and on disk, so a crash leaves either the snapshot or none. */
 #ifndef PAWL_STORE_SNAPSHOT_WRITE_H
 #define PAWL_STORE_SNAPSHOT_WRITE_H

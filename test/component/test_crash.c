@@ -35,6 +35,7 @@ struct server {
     struct txnlog *log;
     struct strbuf batch;
     struct snapshot_walk *walk;
+    struct snapshot_taker *taker;
     struct snapshot_file *file;
     uint64_t preallocate;
     enum snapshot_codec codec;
@@ -48,8 +49,10 @@ struct server {
 static void drop_snapshot(struct server *s)
 {
     snapshot_walk_free(s->walk);
+    snapshot_taker_free(s->taker);
     snapshot_file_abort(s->file);
     s->walk = NULL;
+    s->taker = NULL;
     s->file = NULL;
 }
 
@@ -125,7 +128,7 @@ static void snapshot_some(struct server *s)
     bool done = snapshot_walk_step(s->walk, 3, SIZE_MAX);
     int rc = 0;
 
-    while (rc == 0 && (chunk = snapshot_walk_take(s->walk)) != NULL) {
+    while (rc == 0 && (chunk = snapshot_taker_take(s->taker)) != NULL) {
         rc = snapshot_file_write(s->file, chunk->data, chunk->len);
         snapshot_chunk_free(chunk);
     }
@@ -135,7 +138,9 @@ static void snapshot_some(struct server *s)
         uint64_t digest = snapshot_walk_digest(s->walk);
 
         snapshot_walk_free(s->walk);
+        snapshot_taker_free(s->taker);
         s->walk = NULL;
+        s->taker = NULL;
         rc = snapshot_file_finish(s->file, digest);
         s->file = NULL;
         if (rc == 0) {
@@ -150,6 +155,7 @@ static void begin_snapshot(struct server *s)
 
     if (snapshot_file_begin(s->disk, &options, s->acked, &s->file) == 0) {
         s->walk = snapshot_walk_begin(s->tree, s->acked);
+        s->taker = snapshot_walk_join(s->walk, SIZE_MAX);
     } else {
         s->file = NULL;
     }

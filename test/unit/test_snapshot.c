@@ -154,6 +154,7 @@ static void a_walk_gives_the_tree_of_one_moment(void **state)
         struct sim_disk *s = new_disk();
         struct snapshot_chunk *chunk;
         struct snapshot_file *file;
+        struct snapshot_taker *taker = NULL;
         struct snapshot_walk *w = NULL;
         struct snapshot_info info;
         struct txn txn;
@@ -164,6 +165,7 @@ static void a_walk_gives_the_tree_of_one_moment(void **state)
             assert_int_equal(txn_read(history_payload(h, zxid), &txn), TXN_OK);
             if (zxid == 200) {
                 w = snapshot_walk_begin(t, zxid - 1);
+                taker = snapshot_walk_join(w, SIZE_MAX);
             }
             if (zxid >= 200 && zxid % 9 == 0) {
                 done = snapshot_walk_step(w, 1, SIZE_MAX);
@@ -175,11 +177,12 @@ static void a_walk_gives_the_tree_of_one_moment(void **state)
         }
         history_expect(h, t, 300);
         assert_int_equal(snapshot_file_begin(sim_disk_disk(s), &options, 199, &file), 0);
-        while ((chunk = snapshot_walk_take(w)) != NULL) {
+        while ((chunk = snapshot_taker_take(taker)) != NULL) {
             assert_int_equal(snapshot_file_write(file, chunk->data, chunk->len), 0);
             snapshot_chunk_free(chunk);
         }
-        assert_int_equal(snapshot_walk_pending(w), 0);
+        assert_int_equal(taker->state, TAKER_WHOLE);
+        snapshot_taker_free(taker);
         assert_int_equal(snapshot_file_finish(file, snapshot_walk_digest(w)), 0);
         snapshot_walk_free(w);
         assert_int_equal(
@@ -191,6 +194,119 @@ static void a_walk_gives_the_tree_of_one_moment(void **state)
         sim_disk_free(s);
         history_free(h);
     }
+}
+
+/* ---- several takers ---- */
+
+static size_t drain_taker(struct snapshot_taker *taker, struct strbuf *out)
+{
+    struct snapshot_chunk *chunk;
+    size_t n = 0;
+
+    while ((chunk = snapshot_taker_take(taker)) != NULL) {
+        strbuf_append(out, chunk->data, chunk->len);
+        snapshot_chunk_free(chunk);
+        n++;
+    }
+    return n;
+}
+
+static struct tree *tree_of_large_nodes(int n, size_t node_bytes)
+{
+    struct stat_persisted stat = {.czxid = 1, .mzxid = 1, .pzxid = 1};
+    struct tree *t = tree_new(&plain.tree);
+    uint8_t *data = must_zalloc(node_bytes);
+    char name[16];
+
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        tree_add(t, 1, bytes_str(name), bytes_of(data, node_bytes), ACL_OPEN, &stat);
+    }
+    free(data);
+    return t;
+}
+
+/* What a learner gets is the file without its header and seals. */
+static void every_taker_gets_the_same_bytes(void **state)
+{
+    struct bytes java = vectors_file(SNAPSHOT_2A);
+    struct tree *t = load_2a();
+    struct snapshot_walk *w = snapshot_walk_begin(t, 0x2a);
+    struct snapshot_taker *takers[3];
+    struct strbuf streams[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        takers[i] = snapshot_walk_join(w, SIZE_MAX);
+        strbuf_init(&streams[i], STRBUF_NO_LIMIT);
+    }
+    while (!snapshot_walk_step(w, 3, SIZE_MAX)) {
+        drain_taker(takers[0], &streams[0]); /* one is quick, one takes all at the end */
+    }
+    drain_taker(takers[1], &streams[1]);
+    snapshot_walk_free(w);
+    tree_free(t);
+    drain_taker(takers[0], &streams[0]);
+    drain_taker(takers[2], &streams[2]); /* and one when the tree is gone */
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(takers[i]->state, TAKER_WHOLE);
+        assert_bytes_equal(strbuf_bytes(&streams[i]), bytes_of(java.data + 16, streams[i].len));
+        assert_int_equal(streams[i].len, java.len - 16 - 13 - 20 - 13);
+        snapshot_taker_free(takers[i]);
+        strbuf_fini(&streams[i]);
+    }
+    free((void *)(uintptr_t)java.data);
+}
+
+static void a_taker_that_lags_is_dropped_and_holds_nothing_back(void **state)
+{
+    enum { NODE = 100 << 10, N = 50, LIMIT = 1 << 20 };
+    struct tree *t = tree_of_large_nodes(N, NODE);
+    struct snapshot_walk *w = snapshot_walk_begin(t, 1);
+    struct snapshot_taker *slow = snapshot_walk_join(w, LIMIT),
+                          *file = snapshot_walk_join(w, SIZE_MAX);
+    struct strbuf stream;
+
+    (void)state;
+    strbuf_init(&stream, STRBUF_NO_LIMIT);
+    while (!snapshot_walk_step(w, 1, SIZE_MAX)) {
+        drain_taker(file, &stream);
+        assert_true(slow->pending <= LIMIT);
+        assert_true(snapshot_walk_lag(w) == (slow->state == TAKER_LATE ? 0 : slow->pending));
+    }
+    drain_taker(file, &stream);
+    assert_int_equal(slow->state, TAKER_LATE);
+    assert_null(snapshot_taker_take(slow));
+    assert_int_equal(file->state, TAKER_WHOLE);
+    assert_true(stream.len > N * NODE);
+    snapshot_taker_free(slow);
+    snapshot_taker_free(file);
+    snapshot_walk_free(w);
+    strbuf_fini(&stream);
+    tree_free(t);
+}
+
+static void a_walk_that_ends_early_says_so_to_its_takers(void **state)
+{
+    struct tree *t = load_2a();
+    struct snapshot_walk *w = snapshot_walk_begin(t, 1);
+    struct snapshot_taker *one = snapshot_walk_join(w, SIZE_MAX),
+                          *two = snapshot_walk_join(w, SIZE_MAX);
+
+    (void)state;
+    assert_true(snapshot_walk_is_wanted(w));
+    snapshot_walk_step(w, 2, SIZE_MAX);
+    snapshot_taker_free(one);
+    assert_true(snapshot_walk_is_wanted(w));
+    snapshot_walk_free(w);
+    assert_int_equal(two->state, TAKER_LEFT);
+    snapshot_taker_free(two);
+    w = snapshot_walk_begin(t, 1);
+    one = snapshot_walk_join(w, SIZE_MAX);
+    snapshot_taker_free(one);
+    assert_false(snapshot_walk_is_wanted(w));
+    snapshot_walk_free(w);
+    tree_free(t);
 }
 
 static void a_walk_given_up_leaves_the_next_one_whole(void **state)
@@ -217,28 +333,23 @@ static void a_walk_given_up_leaves_the_next_one_whole(void **state)
 static void a_slice_of_large_nodes_is_short(void **state)
 {
     enum { NODE = 100 << 10, SLICE = 300 << 10, N = 50 };
-    struct stat_persisted stat = {.czxid = 1, .mzxid = 1, .pzxid = 1};
-    struct tree *t = tree_new(&plain.tree);
-    uint8_t *data = must_zalloc(NODE);
+    struct tree *t = tree_of_large_nodes(N, NODE);
+    struct snapshot_taker *taker;
     struct snapshot_walk *w;
     size_t n_steps = 0, before = 0;
-    char name[16];
 
     (void)state;
-    for (int i = 0; i < N; i++) {
-        snprintf(name, sizeof(name), "n%d", i);
-        tree_add(t, 1, bytes_str(name), bytes_of(data, NODE), ACL_OPEN, &stat);
-    }
     w = snapshot_walk_begin(t, 1);
+    taker = snapshot_walk_join(w, SIZE_MAX);
     while (!snapshot_walk_step(w, 1000, SLICE)) {
-        assert_true(snapshot_walk_pending(w) - before < SLICE + NODE + SNAPSHOT_CHUNK_BYTES + 4096);
-        before = snapshot_walk_pending(w);
+        assert_true(snapshot_walk_lag(w) - before < SLICE + NODE + SNAPSHOT_CHUNK_BYTES + 4096);
+        before = snapshot_walk_lag(w);
         n_steps++;
     }
     assert_true(n_steps >= N / 4);
+    snapshot_taker_free(taker);
     snapshot_walk_free(w);
     tree_free(t);
-    free(data);
 }
 
 /* Deeper than the walk's own stack. */
@@ -466,6 +577,9 @@ int main(void)
         cmocka_unit_test(a_snapshot_of_zookeepers_comes_out_byte_by_byte),
         cmocka_unit_test(every_codec_gives_the_tree_back),
         cmocka_unit_test(a_walk_gives_the_tree_of_one_moment),
+        cmocka_unit_test(every_taker_gets_the_same_bytes),
+        cmocka_unit_test(a_taker_that_lags_is_dropped_and_holds_nothing_back),
+        cmocka_unit_test(a_walk_that_ends_early_says_so_to_its_takers),
         cmocka_unit_test(a_walk_given_up_leaves_the_next_one_whole),
         cmocka_unit_test(a_deep_tree_is_written_parents_first),
         cmocka_unit_test(a_slice_of_large_nodes_is_short),
