@@ -14,98 +14,6 @@
 #include "pawl/error.h"
 #include "store/acl_table.h"
 
-/* ---- ids ---- */
-
-static bool has_id(const struct connection *c, const char *scheme, const char *id)
-{
-    struct list *item;
-
-    list_for_each (item, &c->auth_ids) {
-        const struct auth_id *a = container_of(item, struct auth_id, link);
-
-        if (strcmp(a->scheme, scheme) == 0 && strcmp(a->id, id) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Nobody is so many people; and whoever has ids is looked at for each of them. */
-enum { MAX_IDS = 256, MAX_ID_BYTES = 64 << 10 };
-
-static bool has_room(const struct connection *c, const char *id)
-{
-    size_t n = 1, bytes = strlen(id);
-    struct list *item;
-
-    list_for_each (item, &c->auth_ids) {
-        n++;
-        bytes += strlen(container_of(item, struct auth_id, link)->id);
-    }
-    return n <= MAX_IDS && bytes <= MAX_ID_BYTES;
-}
-
-static uint64_t hash_id(struct bytes id)
-{
-    return hash_bytes(id.data, id.len, 0);
-}
-
-/* An ACL may name thousands, and each of them is looked for. */
-static void index_digest(struct connection *c, struct auth_id *a)
-{
-    if (c->digest_ids.buckets == NULL) {
-        map_init(&c->digest_ids);
-    }
-    map_insert(&c->digest_ids, &a->by_id, hash_id(bytes_str(a->id)));
-}
-
-static int add_auth_id(struct connection *c, const char *scheme, const char *id)
-{
-    struct auth_id *a;
-
-    if (has_id(c, scheme, id)) {
-        return PAWL_OK;
-    }
-    if (!has_room(c, id)) {
-        return PAWL_ERR_AUTH_FAILED;
-    }
-    a = must_zalloc(sizeof(*a));
-    a->scheme = must_strdup(scheme);
-    a->id = must_strdup(id);
-    a->rank = c->n_auth_ids;
-    list_push_back(&c->auth_ids, &a->link);
-    if (strcmp(scheme, "digest") == 0) {
-        index_digest(c, a);
-    }
-    ASSERT(c->n_auth_ids < MAX_IDS);
-    c->n_auth_ids++;
-    c->n_auth_ids_in_force = c->n_auth_ids;
-    return PAWL_OK;
-}
-
-void auth_init(struct connection *c)
-{
-    list_init(&c->auth_ids);
-    add_auth_id(c, "ip", c->peer.ip);
-}
-
-void auth_fini(struct connection *c)
-{
-    struct list *item;
-
-    if (c->digest_ids.buckets != NULL) {
-        map_fini(&c->digest_ids);
-    }
-    while ((item = list_pop_front(&c->auth_ids)) != NULL) {
-        struct auth_id *a = container_of(item, struct auth_id, link);
-
-        free(a->scheme);
-        free(a->id);
-        free(a);
-    }
-    free(c->acl_memo);
-}
-
 /* ---- scheme ip: address or address/bits, compared after masking ---- */
 
 struct address {
@@ -233,19 +141,20 @@ static bool ip_is_valid(struct bytes id)
     return parse_network(id, &a, &bits);
 }
 
-/* A connection has one address, which is the first that it shows. */
-static bool ip_matches(const struct connection *c, struct bytes wanted)
+/* Everybody has one address, which is the first that was shown. */
+static bool ip_matches(const struct identity *i, struct bytes wanted)
 {
     struct address a, net;
     int bits;
 
-    if (!parse_network(wanted, &net, &bits) || !parse_address(c->peer.ip, &a) || a.len != net.len) {
+    if (i->address == NULL || !parse_network(wanted, &net, &bits) ||
+        !parse_address(i->address->id, &a) || a.len != net.len) {
         return false;
     }
-    for (int i = 0; i < bits; i++) {
-        int mask = 0x80 >> i % 8;
+    for (int bit = 0; bit < bits; bit++) {
+        int mask = 0x80 >> bit % 8;
 
-        if ((a.bytes[i / 8] & mask) != (net.bytes[i / 8] & mask)) {
+        if ((a.bytes[bit / 8] & mask) != (net.bytes[bit / 8] & mask)) {
             return false;
         }
     }
@@ -267,23 +176,6 @@ static bool digest_is_valid(struct bytes id)
         n_parts += id.data[i] == ':' ? 1 : 0;
     }
     return len > 0 && n_parts == 2;
-}
-
-static bool digest_matches(const struct connection *c, struct bytes wanted)
-{
-    struct map_entry *e;
-
-    if (c->digest_ids.count == 0 || wanted.len == 0) {
-        return false;
-    }
-    for (e = map_first(&c->digest_ids, hash_id(wanted)); e != NULL; e = map_next(e)) {
-        const struct auth_id *a = container_of(e, struct auth_id, by_id);
-
-        if (a->rank < c->n_auth_ids_in_force && bytes_equal_str(wanted, a->id)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* Java writes SHA-256, OpenSSL SHA256. NULL: there is none of that name. */
@@ -333,7 +225,7 @@ static char *digest_id(const char *algorithm, struct bytes auth)
     return (char *)id.data;
 }
 
-static int add_digest(struct connection *c, const struct auth_options *o, struct bytes auth)
+static int add_digest(struct identity *i, const struct auth_options *o, struct bytes auth)
 {
     char *id;
     int rc;
@@ -348,12 +240,9 @@ static int add_digest(struct connection *c, const struct auth_options *o, struct
         return PAWL_ERR_AUTH_FAILED;
     }
     if (o->super_digest != NULL && strcmp(id, o->super_digest) == 0) {
-        rc = add_auth_id(c, "super", "");
-        if (rc == PAWL_OK && c->super_from == 0) {
-            c->super_from = c->n_auth_ids;
-        }
+        identity_add(i, "super", "");
     }
-    rc = add_auth_id(c, "digest", id);
+    rc = identity_add(i, "digest", id);
     free(id);
     return rc;
 }
@@ -364,12 +253,12 @@ struct scheme {
     const char *name;
     bool authenticated; /* its ids stand for `auth` in an ACL */
     bool (*is_valid)(struct bytes id);
-    bool (*matches)(const struct connection *c, struct bytes wanted);
+    bool (*matches)(const struct identity *i, struct bytes wanted);
 };
 
 static const struct scheme schemes[] = {
     {"ip", false, ip_is_valid, ip_matches},
-    {"digest", true, digest_is_valid, digest_matches},
+    {"digest", true, digest_is_valid, identity_has_digest},
 };
 
 static const struct scheme *find_scheme(const struct auth_options *o, struct bytes name)
@@ -390,7 +279,7 @@ bool auth_scheme_is_known(const char *scheme)
     return find_scheme(&all, bytes_str(scheme)) != NULL;
 }
 
-int auth_add(struct connection *c, const struct auth_options *o, struct bytes scheme,
+int auth_add(struct identity *i, const struct auth_options *o, struct bytes scheme,
              struct bytes auth)
 {
     const struct scheme *s = find_scheme(o, scheme);
@@ -399,9 +288,10 @@ int auth_add(struct connection *c, const struct auth_options *o, struct bytes sc
         return PAWL_ERR_AUTH_FAILED;
     }
     if (strcmp(s->name, "digest") == 0) {
-        return add_digest(c, o, auth);
+        return add_digest(i, o, auth);
     }
-    return add_auth_id(c, "ip", c->peer.ip);
+    ASSERT(i->address != NULL); /* that of a client was shown first: nothing to add */
+    return PAWL_OK;
 }
 
 /* The names stand between commas, with blanks around them or not. */
@@ -419,14 +309,14 @@ static bool list_names(const char *list, const char *name)
     return false;
 }
 
-bool auth_is_sufficient(const struct connection *c, const struct auth_options *o)
+bool auth_is_sufficient(const struct identity *i, const struct auth_options *o)
 {
     struct list *item;
 
     if (o->enforced_schemes == NULL) {
         return true;
     }
-    list_for_each (item, &c->auth_ids) {
+    list_for_each (item, &i->ids) {
         if (list_names(o->enforced_schemes, container_of(item, struct auth_id, link)->scheme)) {
             return true;
         }
@@ -436,12 +326,12 @@ bool auth_is_sufficient(const struct connection *c, const struct auth_options *o
 
 /* ---- evaluation ---- */
 
-static bool entry_matches(const struct connection *c, const struct auth_options *o,
+static bool entry_matches(const struct identity *i, const struct auth_options *o,
                           const struct acl_entry *e)
 {
     const struct scheme *s = find_scheme(o, e->scheme);
 
-    return s != NULL && s->matches(c, e->id);
+    return s != NULL && s->matches(i, e->id);
 }
 
 /* A list that fills a frame takes milliseconds to go through, and may be asked for with every few
@@ -459,52 +349,47 @@ struct acl_memo {
 /* What it costs to go through so many bytes of a list, in the units of pipeline.c. */
 enum { UNITS_PER_ACL_BYTE = 16 };
 
-static int32_t perms_in(struct connection *c, const struct auth_options *o, struct bytes encoded)
+static int32_t perms_in(struct identity *who, const struct auth_options *o, struct bytes encoded)
 {
     struct jute_reader r = jute_reader_of(encoded);
     int32_t count = jute_read_count(&r);
     int32_t perms = 0;
 
-    c->spent += UNITS_PER_ACL_BYTE * (int64_t)encoded.len;
+    who->cost += UNITS_PER_ACL_BYTE * (int64_t)encoded.len;
     for (int32_t i = 0; i < count; i++) {
         struct acl_entry e = acl_entry_read(&r);
 
-        if ((e.perms & ~perms) != 0 && entry_matches(c, o, &e)) {
+        if ((e.perms & ~perms) != 0 && entry_matches(who, o, &e)) {
             perms |= e.perms;
         }
     }
     return perms;
 }
 
-static int32_t perms_in_long(struct connection *c, const struct auth_options *o,
+static int32_t perms_in_long(struct identity *who, const struct auth_options *o,
                              const struct acl_table *table, uint32_t acl)
 {
     struct acl_memo *m;
 
-    if (c->acl_memo == NULL) {
-        c->acl_memo = must_zalloc(N_MEMOS * sizeof(*c->acl_memo));
+    if (who->memo == NULL) {
+        who->memo = must_zalloc(N_MEMOS * sizeof(*who->memo));
     }
-    m = &c->acl_memo[hash_u64(acl) % N_MEMOS]; /* nobody can choose two that meet */
-    if (m->acl != acl || m->n_ids != c->n_auth_ids_in_force ||
+    m = &who->memo[hash_u64(acl) % N_MEMOS]; /* nobody can choose two that meet */
+    if (m->acl != acl || m->n_ids != who->n_in_force ||
         m->generation != acl_table_generation(table)) {
-        *m = (struct acl_memo){acl_table_generation(table), acl, c->n_auth_ids_in_force,
-                               perms_in(c, o, acl_table_get(table, acl))};
+        *m = (struct acl_memo){acl_table_generation(table), acl, who->n_in_force,
+                               perms_in(who, o, acl_table_get(table, acl))};
     }
     return m->perms;
 }
 
-static bool is_super(const struct connection *c)
-{
-    return c->super_from != 0 && c->super_from <= c->n_auth_ids_in_force;
-}
-
-bool auth_allows(struct connection *c, const struct auth_options *o, const struct acl_table *table,
+bool auth_allows(struct identity *who, const struct auth_options *o, const struct acl_table *table,
                  uint32_t acl, int32_t perms)
 {
     struct bytes encoded;
 
-    if ((acl_table_world_perms(table, acl) & perms) != 0 || c == NULL || o->skip_acl ||
-        is_super(c)) {
+    if ((acl_table_world_perms(table, acl) & perms) != 0 || o->skip_acl ||
+        identity_may_everything(who)) {
         return true;
     }
     encoded = acl_table_get(table, acl);
@@ -512,9 +397,9 @@ bool auth_allows(struct connection *c, const struct auth_options *o, const struc
         return acl_table_known(table, acl);
     }
     if (encoded.len >= LONG_ACL_BYTES) {
-        return (perms_in_long(c, o, table, acl) & perms) != 0;
+        return (perms_in_long(who, o, table, acl) & perms) != 0;
     }
-    return (perms_in(c, o, encoded) & perms) != 0;
+    return (perms_in(who, o, encoded) & perms) != 0;
 }
 
 /* ---- ACLs of requests ---- */
@@ -579,14 +464,15 @@ static bool find_repeated(const struct acl_list *acl, bool *repeated)
     return comparable;
 }
 
-/* One entry per authenticated id of the connection. Returns how many. */
-static int32_t expand_auth(const struct connection *c, const struct auth_options *o, int32_t perms,
+/* One entry per authenticated id. Returns how many. */
+static int32_t expand_auth(struct identity *i, const struct auth_options *o, int32_t perms,
                            struct strbuf *out)
 {
     struct list *item;
     int32_t n = 0;
 
-    list_for_each (item, &c->auth_ids) {
+    identity_open(i);
+    list_for_each (item, &i->ids) {
         const struct auth_id *a = container_of(item, struct auth_id, link);
         const struct scheme *s = find_scheme(o, bytes_str(a->scheme));
 
@@ -601,8 +487,8 @@ static int32_t expand_auth(const struct connection *c, const struct auth_options
 
 /* How many entries `e` became; 0 when it is not valid. A null id where one is looked at is a
  * request that cannot be decoded. */
-static int fix_entry(const struct connection *c, const struct auth_options *o,
-                     const struct acl_entry *e, struct strbuf *out, int32_t *n)
+static int fix_entry(struct identity *who, const struct auth_options *o, const struct acl_entry *e,
+                     struct strbuf *out, int32_t *n)
 {
     const struct scheme *s;
 
@@ -610,7 +496,7 @@ static int fix_entry(const struct connection *c, const struct auth_options *o,
         return PAWL_ERR_INVALID_ACL;
     }
     if (bytes_equal_str(e->scheme, "auth")) {
-        *n = c == NULL ? 0 : expand_auth(c, o, e->perms, out);
+        *n = expand_auth(who, o, e->perms, out);
         return *n > 0 ? PAWL_OK : PAWL_ERR_INVALID_ACL;
     }
     if (bytes_is_null(e->id)) {
@@ -630,7 +516,7 @@ static int fix_entry(const struct connection *c, const struct auth_options *o,
     return PAWL_OK;
 }
 
-static int fix_entries(const struct connection *c, const struct auth_options *o,
+static int fix_entries(struct identity *who, const struct auth_options *o,
                        const struct acl_list *acl, const bool *repeated, struct strbuf *out)
 {
     struct jute_reader r = jute_reader_of(acl->elements);
@@ -646,7 +532,7 @@ static int fix_entries(const struct connection *c, const struct auth_options *o,
         if (repeated[i]) {
             continue;
         }
-        rc = fix_entry(c, o, &e, out, &n);
+        rc = fix_entry(who, o, &e, out, &n);
         if (rc != PAWL_OK) {
             return rc;
         }
@@ -659,8 +545,8 @@ static int fix_entries(const struct connection *c, const struct auth_options *o,
     return PAWL_OK;
 }
 
-int auth_fix_acl(const struct connection *c, const struct auth_options *o,
-                 const struct acl_list *acl, struct strbuf *out)
+int auth_fix_acl(struct identity *who, const struct auth_options *o, const struct acl_list *acl,
+                 struct strbuf *out)
 {
     bool one = false;
     bool *repeated;
@@ -670,11 +556,11 @@ int auth_fix_acl(const struct connection *c, const struct auth_options *o,
         return PAWL_ERR_INVALID_ACL;
     }
     if (acl->count == 1) { /* nearly all of them */
-        return fix_entries(c, o, acl, &one, out);
+        return fix_entries(who, o, acl, &one, out);
     }
     repeated = must_zalloc((size_t)acl->count * sizeof(*repeated));
-    rc =
-        find_repeated(acl, repeated) ? fix_entries(c, o, acl, repeated, out) : PAWL_ERR_MARSHALLING;
+    rc = find_repeated(acl, repeated) ? fix_entries(who, o, acl, repeated, out)
+                                      : PAWL_ERR_MARSHALLING;
     free(repeated);
     return rc;
 }

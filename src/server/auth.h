@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* auth.h - who a connection is, and what an ACL lets it do.
+/* auth.h - how somebody shows who it is, and what an ACL lets it do.
  *
  * Schemes: world, auth (in requests only), ip, digest, super. sasl and x509 have their place in the
  * same table. */
 #ifndef PAWL_SERVER_AUTH_H
 #define PAWL_SERVER_AUTH_H
 
-#include "server/connection.h"
+#include "server/identity.h"
 #include "wire/records.h"
 
 struct acl_table;
@@ -19,26 +19,23 @@ struct auth_options {
     const char *enforced_schemes; /* "digest, ip": what a session must have; NULL: nothing */
 };
 
-/* The id that every connection begins with. */
-void auth_init(struct connection *c);
-void auth_fini(struct connection *c);
-
-/* An auth packet. PAWL_OK, or PAWL_ERR_AUTH_FAILED and the connection is to be closed. */
-int auth_add(struct connection *c, const struct auth_options *o, struct bytes scheme,
+/* An auth packet of a client. PAWL_OK, or PAWL_ERR_AUTH_FAILED and the connection is to be closed.
+ */
+int auth_add(struct identity *i, const struct auth_options *o, struct bytes scheme,
              struct bytes auth);
 
-/* Whether the connection has shown one of the schemes that are insisted upon. */
-bool auth_is_sufficient(const struct connection *c, const struct auth_options *o);
+/* Whether one of the schemes that are insisted upon has been shown. */
+bool auth_is_sufficient(const struct identity *i, const struct auth_options *o);
 
-/* Whether list `acl` of the table gives any permission of `perms` to `c`, with those of its ids
- * that are in force; NULL is the server itself, which may do everything. */
-bool auth_allows(struct connection *c, const struct auth_options *o, const struct acl_table *table,
+/* Whether list `acl` of the table gives any permission of `perms` to `who`, with those ids that are
+ * in force. */
+bool auth_allows(struct identity *who, const struct auth_options *o, const struct acl_table *table,
                  uint32_t acl, int32_t perms);
 
 /* The list of a create or setACL request as it will be stored: duplicates gone, `auth` replaced by
- * the ids of the connection; appended to `out` with its count. PAWL_OK or PAWL_ERR_INVALID_ACL. */
-int auth_fix_acl(const struct connection *c, const struct auth_options *o,
-                 const struct acl_list *acl, struct strbuf *out);
+ * the ids of who asks; appended to `out` with its count. PAWL_OK or PAWL_ERR_INVALID_ACL. */
+int auth_fix_acl(struct identity *who, const struct auth_options *o, const struct acl_list *acl,
+                 struct strbuf *out);
 
 /* What whoAmI shows of an id: for digest the part before ':', nothing for a scheme unknown here. */
 struct bytes auth_user(const struct auth_id *id);

@@ -21,7 +21,7 @@ void connection_check(const struct connection *c)
 {
     ASSERT(c->out_at <= c->out.len);
     ASSERT(c->in_flight_bytes >= 0);
-    ASSERT(c->n_auth_ids_in_force <= c->n_auth_ids);
+    identity_check(&c->identity);
     ASSERT((c->input == INPUT_OPEN) == list_empty(&c->paused_link));
     if (c->session != NULL) {
         ASSERT(c->session->connection == c);
@@ -154,7 +154,7 @@ struct connection *server_connect(struct server *s, const struct peer *peer)
     strbuf_init(&c->in, STRBUF_NO_LIMIT);
     strbuf_init(&c->out, STRBUF_NO_LIMIT);
     parked_init(&c->parked);
-    auth_init(c);
+    identity_init(&c->identity, c->peer.ip);
     list_push_back(&s->connections, &c->link);
     s->n_connections++;
     connection_check(c);
@@ -163,7 +163,7 @@ struct connection *server_connect(struct server *s, const struct peer *peer)
 
 static void connection_free(struct connection *c)
 {
-    auth_fini(c);
+    identity_fini(&c->identity);
     strbuf_fini(&c->in);
     strbuf_fini(&c->out);
     parked_fini(&c->parked);

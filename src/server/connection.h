@@ -26,14 +26,13 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "base/map.h"
 #include "base/strbuf.h"
+#include "server/identity.h"
 #include "server/parked.h"
 #include "wire/ops.h"
 
 struct server;
 struct session;
-struct acl_memo;
 
 enum connection_state {
     CONNECTION_FRESH,
@@ -44,15 +43,6 @@ enum connection_state {
 };
 
 enum connection_input { INPUT_OPEN, INPUT_JOINING, INPUT_OUTPUT, INPUT_COMMITS, INPUT_TURN };
-
-/* Who a connection has shown itself to be: "digest" "bob:hash". */
-struct auth_id {
-    struct list link;
-    char *scheme;
-    char *id;
-    uint32_t rank;          /* so many were shown before it */
-    struct map_entry by_id; /* in digest_ids, if it is one */
-};
 
 /* Where a client is. `ip` is Java's way to write it, IPv6 uncompressed. */
 struct peer {
@@ -85,12 +75,7 @@ struct connection {
     int32_t timeout_ms;
     bool has_read_only_byte;
 
-    struct list auth_ids; /* in the order in which they were shown */
-    uint32_t n_auth_ids;
-    uint32_t n_auth_ids_in_force; /* so many of them count for the request being executed */
-    struct map digest_ids;        /* those of scheme digest; no buckets before the first */
-    uint32_t super_from;          /* with so many of them it is the super user; 0: never */
-    struct acl_memo *acl_memo;    /* see auth.c; NULL: not needed yet */
+    struct identity identity; /* who it has shown itself to be */
 
     struct list watches;
     size_t watch_bytes;

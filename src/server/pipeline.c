@@ -22,13 +22,14 @@
  * never much, a write is not taken while long answers are due before it (input_obstacle). */
 
 /* What serving costs is counted in bytes moved, about half a nanosecond each: of a request besides
- * its bytes and those of its answer. Read.c and auth.c add what they go through. */
+ * its bytes and those of its answer. Read.c and auth.c add what they go through, the latter by way
+ * of the identity. */
 enum { REQUEST_UNITS = 64 };
 
 static void park_frame(struct server *s, struct connection *c, struct bytes frame)
 {
     parked_push(&c->parked, &(struct parked_request){.frame = frame,
-                                                     .n_auth_ids = c->n_auth_ids,
+                                                     .n_auth_ids = c->identity.n_ids,
                                                      .when_us = s->now_us,
                                                      .answer = read_expected_bytes(s, frame)});
     s->n_outstanding++;
@@ -57,7 +58,7 @@ static void charge(const struct server *s, struct connection *c, size_t units)
         c->turn = s->turn;
         c->spent = 0;
     }
-    c->spent += (int64_t)units;
+    c->spent += (int64_t)(units + identity_take_cost(&c->identity));
 }
 
 /* Why nothing can be executed for `c` now. */
@@ -202,9 +203,9 @@ static void answer_parked(struct server *s, struct connection *c)
         refuse_throttled(s, c, r.xid);
         return;
     }
-    c->n_auth_ids_in_force = r.n_auth_ids;
+    c->identity.n_in_force = r.n_auth_ids;
     execute_read(s, c, r.frame, s->now_us - r.when_us);
-    c->n_auth_ids_in_force = c->n_auth_ids;
+    c->identity.n_in_force = c->identity.n_ids;
 }
 
 /* Answers what is at the head of the queue and can be answered. */
@@ -359,7 +360,7 @@ static bool handle_link_op(struct server *s, struct connection *c, int32_t xid, 
     if (!request_read(op, &r, &q)) {
         return false;
     }
-    rc = auth_add(c, &s->options.auth, q.scheme, q.data);
+    rc = auth_add(&c->identity, &s->options.auth, q.scheme, q.data);
     reply_header_only(s, c, xid, 0, rc);
     if (rc != PAWL_OK) {
         s->stats.auth_failed++;
@@ -402,9 +403,9 @@ static void handle_write(struct server *s, struct connection *c, int32_t xid, co
         return;
     }
     q.path = utf8_repaired(q.path, &s->repaired);
-    charge(s, c, REQUEST_UNITS + 2 * frame.len); /* to prepare, and to apply */
     parked_push_mark(&c->parked);
     server_submit(s, c, xid, &q, c->session_id);
+    charge(s, c, REQUEST_UNITS + 2 * frame.len); /* to prepare, and to apply */
 }
 
 /* False: the connection cannot go on. */
@@ -426,7 +427,7 @@ static bool handle_request(struct server *s, struct connection *c, struct bytes 
             return handle_link_op(s, c, xid, op, r);
         }
     }
-    if (!auth_is_sufficient(c, &s->options.auth)) {
+    if (!auth_is_sufficient(&c->identity, &s->options.auth)) {
         reply_header_only(s, c, xid, 0, PAWL_ERR_SESSION_CLOSED_REQUIRE_AUTH);
         connection_close_after_flush(s, c);
         return true;

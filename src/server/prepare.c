@@ -38,7 +38,7 @@ static int check_quota(struct prepare *p, struct bytes path, int64_t bytes, int6
 
 static bool allowed(const struct prepare *p, const struct proposal *who, uint32_t acl, int32_t perm)
 {
-    return auth_allows(who->connection, p->auth, tree_acls(p->tree), acl, perm);
+    return auth_allows(who->identity, p->auth, tree_acls(p->tree), acl, perm);
 }
 
 static int32_t next_version(int32_t version)
@@ -102,7 +102,7 @@ static int fix_acl(struct prepare *p, const struct proposal *who, const struct r
     int rc;
 
     strbuf_clear(&p->acl);
-    rc = auth_fix_acl(who->connection, p->auth, &q->acl, &p->acl);
+    rc = auth_fix_acl(who->identity, p->auth, &q->acl, &p->acl);
     if (rc == PAWL_OK && !fits_log(p, TXN_REST_BYTES + q->path.len + q->data.len + p->acl.len)) {
         return PAWL_ERR_INVALID_ACL;
     }

@@ -39,7 +39,7 @@ void prepare_init(struct prepare *p, struct tree *tree);
 void prepare_fini(struct prepare *p);
 
 /* Appends to `out` the payload for `q`: header, body, digest. `proposal` has zxid, session and
- * connection; it gets what it changes. */
+ * identity; it gets what it changes. */
 void prepare_txn(struct prepare *p, struct proposal *proposal, const struct request *q,
                  int64_t wall_ms, struct strbuf *out);
 

@@ -10,6 +10,7 @@
 #include "base/list.h"
 
 struct connection;
+struct identity;
 struct session;
 struct txn_block;
 
@@ -17,6 +18,7 @@ struct proposal {
     struct list link;              /* in the queue of those in flight, by zxid */
     struct list of_connection;     /* so that it can be orphaned when the connection goes */
     struct connection *connection; /* NULL: nobody waits for the answer */
+    struct identity *identity;     /* who asks; lent while it is prepared */
     int32_t xid;
     int32_t type; /* the request's operation */
     int64_t session_id;

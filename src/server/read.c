@@ -9,7 +9,8 @@
 
 static bool may(const struct server *s, struct connection *c, znode_id id, int32_t perms)
 {
-    return auth_allows(c, &s->options.auth, tree_acls(s->tree), tree_acl(s->tree, id), perms);
+    return auth_allows(&c->identity, &s->options.auth, tree_acls(s->tree), tree_acl(s->tree, id),
+                       perms);
 }
 
 static void write_stat(const struct server *s, znode_id id, struct strbuf *out)
@@ -217,10 +218,10 @@ static int read_who_am_i(const struct connection *c, struct strbuf *out)
     uint32_t n = 0;
 
     jute_write_int(out, 0);
-    list_for_each (item, &c->auth_ids) {
+    list_for_each (item, &c->identity.ids) {
         const struct auth_id *a = container_of(item, struct auth_id, link);
 
-        if (n == c->n_auth_ids_in_force) {
+        if (n == c->identity.n_in_force) {
             break;
         }
         jute_write_str(out, a->scheme);

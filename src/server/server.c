@@ -20,7 +20,7 @@ static void adopt_session(int64_t id, int32_t timeout_ms, void *arg)
 
 static bool may_see(struct server *s, struct connection *c, uint32_t acl)
 {
-    return auth_allows(c, &s->options.auth, tree_acls(s->tree), acl, PERM_READ);
+    return auth_allows(&c->identity, &s->options.auth, tree_acls(s->tree), acl, PERM_READ);
 }
 
 static void init_prepare(struct server *s)
@@ -69,6 +69,7 @@ struct server *server_new(const struct server_options *options, struct server_ho
     s->facts = (struct server_facts){.secure_client_port = -1, .listen_backlog = -1};
     s->quota = quota_new(tree);
     s->apply = (struct apply){.tree = tree, .quota = s->quota};
+    identity_init_server(&s->self);
     watch_table_init(&s->watches);
     s->watches.may_see = may_see;
     s->watches.server = s;
@@ -99,6 +100,7 @@ void server_free(struct server *s)
         proposal_free(container_of(item, struct proposal, link));
     }
     watch_table_fini(&s->watches);
+    identity_fini(&s->self);
     session_table_fini(&s->sessions);
     reaper_fini(s);
     metrics_fini(&s->stats);
@@ -133,6 +135,7 @@ static struct proposal *proposal_new(struct server *s, struct connection *c, int
     struct proposal *p = must_zalloc(sizeof(*p));
 
     p->connection = c;
+    p->identity = c != NULL ? &c->identity : &s->self;
     p->xid = xid;
     p->type = type;
     p->session_id = session_id;
@@ -177,6 +180,7 @@ void server_submit(struct server *s, struct connection *c, int32_t xid, const st
     }
     ASSERT(!s->payload.failed);
     ASSERT(s->payload.len >= TXN_HEADER_BYTES);
+    p->identity = NULL;
     note_in_session(s, p);
     p->bytes = (int64_t)s->payload.len;
     if (c != NULL) {

@@ -81,6 +81,7 @@ struct server {
     struct apply apply;
     struct watch_table watches;
     struct session_table sessions;
+    struct identity self; /* who expires sessions and reaps */
     struct connection_throttle throttle;
     struct prng prng;
     struct metrics stats;

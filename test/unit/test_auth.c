@@ -13,14 +13,12 @@ static const struct auth_options usual = {.digest_enabled = true, .digest_algori
 
 #define BOB_ID "bob:ikIaKsbtGweaHnb/jKn7OHqbunM="
 
-static void begin(struct connection *c, const char *ip)
+static void begin(struct identity *c, const char *ip)
 {
-    memset(c, 0, sizeof(*c));
-    strcpy(c->peer.ip, ip);
-    auth_init(c);
+    identity_init(c, ip);
 }
 
-static int add(struct connection *c, const char *scheme, const char *auth)
+static int add(struct identity *c, const char *scheme, const char *auth)
 {
     return auth_add(c, &usual, bytes_str(scheme), bytes_str(auth));
 }
@@ -45,7 +43,7 @@ static struct acl_list list_of(struct strbuf *b, const struct entry *entries, si
     return (struct acl_list){(int32_t)n, bytes_of(b->data + 4, b->len - 4)};
 }
 
-static int fix(struct connection *c, const struct entry *entries, size_t n, struct strbuf *out)
+static int fix(struct identity *c, const struct entry *entries, size_t n, struct strbuf *out)
 {
     struct acl_list list;
     struct strbuf b;
@@ -62,14 +60,14 @@ static int fix(struct connection *c, const struct entry *entries, size_t n, stru
 static int fix_one(const char *scheme, const char *id)
 {
     struct entry e = {1, scheme, id};
-    struct connection c;
+    struct identity c;
     struct strbuf out;
     int rc;
 
     strbuf_init(&out, STRBUF_NO_LIMIT);
     begin(&c, "127.0.0.1");
     rc = fix(&c, &e, 1, &out);
-    auth_fini(&c);
+    identity_fini(&c);
     strbuf_fini(&out);
     return rc;
 }
@@ -166,7 +164,7 @@ static void networks_are_addresses_with_as_many_bits_as_there_are(void **state)
 
 /* ---- who may ---- */
 
-static bool may(struct connection *c, const struct auth_options *o, int32_t perms,
+static bool may(struct identity *c, const struct auth_options *o, int32_t perms,
                 const struct entry *entries, size_t n)
 {
     struct acl_table *t = acl_table_new();
@@ -206,7 +204,7 @@ static void what_a_long_list_came_to_is_kept_for_just_that_list_and_those_ids(vo
     struct acl_entry for_bob = {1, bytes_str("digest"), bytes_str(BOB_ID)};
     struct acl_entry for_me = {2, bytes_str("ip"), bytes_str("127.0.0.1")};
     struct acl_table *t = acl_table_new();
-    struct connection c;
+    struct identity c;
     uint32_t id, again;
 
     (void)state;
@@ -214,14 +212,14 @@ static void what_a_long_list_came_to_is_kept_for_just_that_list_and_those_ids(vo
     assert_int_equal(add(&c, "digest", "bob:pw"), PAWL_OK);
     id = take_long_list(t, &for_bob);
     for (int i = 0; i < 2; i++) {
-        int64_t spent = c.spent;
+        int64_t spent = c.cost;
 
         assert_true(auth_allows(&c, &usual, t, id, 1));
         assert_false(auth_allows(&c, &usual, t, id, 2));
-        assert_true(i == 0 ? c.spent > spent : c.spent == spent);
-        c.n_auth_ids_in_force = 1; /* a request that came before bob was shown */
+        assert_true(i == 0 ? c.cost > spent : c.cost == spent);
+        c.n_in_force = 1; /* a request that came before bob was shown */
         assert_false(auth_allows(&c, &usual, t, id, 1));
-        c.n_auth_ids_in_force = 2;
+        c.n_in_force = 2;
         assert_true(auth_allows(&c, &usual, t, id, 1));
     }
     acl_table_release(t, id);
@@ -229,7 +227,7 @@ static void what_a_long_list_came_to_is_kept_for_just_that_list_and_those_ids(vo
     assert_int_equal(again, id); /* the number is used again, for another list */
     assert_false(auth_allows(&c, &usual, t, again, 1));
     assert_true(auth_allows(&c, &usual, t, again, 2));
-    auth_fini(&c);
+    identity_fini(&c);
     acl_table_free(t);
 }
 
@@ -238,7 +236,7 @@ static void what_hundreds_of_long_lists_came_to_is_kept(void **state)
 {
     enum { N_LISTS = 300 };
     struct acl_table *t = acl_table_new();
-    struct connection c;
+    struct identity c;
     int64_t first, second;
     uint32_t ids[N_LISTS];
 
@@ -250,13 +248,13 @@ static void what_hundreds_of_long_lists_came_to_is_kept(void **state)
     for (int i = 0; i < N_LISTS; i++) {
         assert_false(auth_allows(&c, &usual, t, ids[i], 1));
     }
-    first = c.spent;
+    first = c.cost;
     for (int i = 0; i < N_LISTS; i++) {
         assert_false(auth_allows(&c, &usual, t, ids[i], 1));
     }
-    second = c.spent - first;
+    second = c.cost - first;
     assert_true(second < first / 2); /* some share a place */
-    auth_fini(&c);
+    identity_fini(&c);
     acl_table_free(t);
 }
 
@@ -265,7 +263,7 @@ static void each_of_many_ids_counts_from_when_it_was_shown(void **state)
     enum { N_IDS = 250 };
     struct acl_table *t = acl_table_new();
     uint32_t lists[N_IDS];
-    struct connection c;
+    struct identity c;
     struct strbuf own;
     char who[32];
 
@@ -278,20 +276,19 @@ static void each_of_many_ids_counts_from_when_it_was_shown(void **state)
         assert_int_equal(add(&c, "digest", who), PAWL_OK);
         strbuf_clear(&own);
         jute_write_int(&own, 1);
-        acl_entry_write(&own,
-                        &(struct acl_entry){
-                            1, bytes_str("digest"),
-                            bytes_str(container_of(c.auth_ids.prev, struct auth_id, link)->id)});
+        acl_entry_write(&own, &(struct acl_entry){
+                                  1, bytes_str("digest"),
+                                  bytes_str(container_of(c.ids.prev, struct auth_id, link)->id)});
         lists[i] = acl_table_take(t, strbuf_bytes(&own));
     }
     for (int i = 0; i < N_IDS; i++) {
-        c.n_auth_ids_in_force = (uint32_t)i + 1; /* the address is the first */
+        c.n_in_force = (uint32_t)i + 1; /* the address is the first */
         assert_false(auth_allows(&c, &usual, t, lists[i], 1));
-        c.n_auth_ids_in_force = (uint32_t)i + 2;
+        c.n_in_force = (uint32_t)i + 2;
         assert_true(auth_allows(&c, &usual, t, lists[i], 1));
     }
     strbuf_fini(&own);
-    auth_fini(&c);
+    identity_fini(&c);
     acl_table_free(t);
 }
 
@@ -320,11 +317,11 @@ static void a_network_lets_in_the_addresses_within_it(void **state)
     (void)state;
     for (size_t i = 0; i < TEST_COUNT(rows); i++) {
         struct entry e = {PERM_READ, "ip", rows[i].net};
-        struct connection c;
+        struct identity c;
 
         begin(&c, rows[i].mine);
         assert_int_equal(may(&c, &usual, PERM_READ, &e, 1), rows[i].in);
-        auth_fini(&c);
+        identity_fini(&c);
     }
 }
 
@@ -334,7 +331,7 @@ static void some_entry_must_have_a_wanted_permission_and_match(void **state)
                            {PERM_WRITE, "digest", "eve:x"},
                            {PERM_CREATE, "world", "anyone"},
                            {PERM_ADMIN, "world", "nobody"}};
-    struct connection c;
+    struct identity c;
 
     (void)state;
     begin(&c, "127.0.0.1");
@@ -345,21 +342,20 @@ static void some_entry_must_have_a_wanted_permission_and_match(void **state)
     assert_false(may(&c, &usual, PERM_WRITE, list, 4));
     assert_true(may(&c, &usual, PERM_WRITE | PERM_READ, list, 4)); /* any bit will do */
     assert_false(may(&c, &usual, PERM_ADMIN, list, 4));
-    assert_true(may(NULL, &usual, PERM_ADMIN, list, 4)); /* the server itself */
-    auth_fini(&c);
+    identity_fini(&c);
 }
 
 static void an_empty_list_lets_everybody_in_and_an_unknown_one_nobody(void **state)
 {
     struct acl_table *t = acl_table_new();
-    struct connection c;
+    struct identity c;
 
     (void)state;
     begin(&c, "127.0.0.1");
     assert_true(auth_allows(&c, &usual, t, acl_table_take(t, bytes_of("\0\0\0\0", 4)), 1));
     assert_true(auth_allows(&c, &usual, t, acl_table_take(t, bytes_of("\xff\xff\xff\xff", 4)), 1));
     assert_false(auth_allows(&c, &usual, t, 77, 1));
-    auth_fini(&c);
+    identity_fini(&c);
     acl_table_free(t);
 }
 
@@ -367,7 +363,7 @@ static void super_and_skip_acl_may_do_everything(void **state)
 {
     struct auth_options o = usual;
     struct entry nobody = {PERM_ALL, "digest", "eve:x"};
-    struct connection c;
+    struct identity c;
 
     (void)state;
     begin(&c, "127.0.0.1");
@@ -376,20 +372,20 @@ static void super_and_skip_acl_may_do_everything(void **state)
     assert_false(may(&c, &o, PERM_READ, &nobody, 1));
     assert_int_equal(auth_add(&c, &o, bytes_str("digest"), bytes_str("super:pw")), PAWL_OK);
     assert_true(may(&c, &o, PERM_READ, &nobody, 1));
-    auth_fini(&c);
+    identity_fini(&c);
     begin(&c, "127.0.0.1");
     o.skip_acl = true;
     assert_true(may(&c, &o, PERM_READ, &nobody, 1));
-    auth_fini(&c);
+    identity_fini(&c);
 }
 
 /* ---- authentication ---- */
 
-static bool has(const struct connection *c, const char *scheme, const char *id)
+static bool has(const struct identity *c, const char *scheme, const char *id)
 {
     struct list *item;
 
-    list_for_each (item, &c->auth_ids) {
+    list_for_each (item, &c->ids) {
         const struct auth_id *a = container_of(item, struct auth_id, link);
 
         if (strcmp(a->scheme, scheme) == 0 && strcmp(a->id, id) == 0) {
@@ -399,12 +395,12 @@ static bool has(const struct connection *c, const char *scheme, const char *id)
     return false;
 }
 
-static size_t count_ids(const struct connection *c)
+static size_t count_ids(const struct identity *c)
 {
     struct list *item;
     size_t n = 0;
 
-    list_for_each (item, &c->auth_ids) {
+    list_for_each (item, &c->ids) {
         n++;
     }
     return n;
@@ -414,7 +410,7 @@ static size_t count_ids(const struct connection *c)
 static void check_digest(const char *row, void *arg)
 {
     char *copy = must_strdup(row + 1), *id, *end = strchr(copy, '"');
-    struct connection c;
+    struct identity c;
 
     (void)arg;
     *end = '\0';
@@ -423,7 +419,7 @@ static void check_digest(const char *row, void *arg)
     begin(&c, "127.0.0.1");
     assert_int_equal(add(&c, "digest", copy), PAWL_OK);
     assert_true(has(&c, "digest", id));
-    auth_fini(&c);
+    identity_fini(&c);
     free(copy);
 }
 
@@ -435,7 +431,7 @@ static void digest_ids_are_those_of_zookeeper(void **state)
 
 static void a_connection_has_its_address_and_each_id_once(void **state)
 {
-    struct connection c;
+    struct identity c;
 
     (void)state;
     begin(&c, "10.1.2.3");
@@ -444,13 +440,13 @@ static void a_connection_has_its_address_and_each_id_once(void **state)
     assert_int_equal(add(&c, "digest", "bob:pw"), PAWL_OK);
     assert_int_equal(add(&c, "digest", "bob:pw"), PAWL_OK);
     assert_int_equal(count_ids(&c), 2);
-    auth_fini(&c);
+    identity_fini(&c);
 }
 
 static void what_cannot_be_verified_fails(void **state)
 {
     struct auth_options off = usual, odd = usual;
-    struct connection c;
+    struct identity c;
 
     (void)state;
     begin(&c, "127.0.0.1");
@@ -466,13 +462,13 @@ static void what_cannot_be_verified_fails(void **state)
     assert_int_equal(auth_add(&c, &odd, bytes_str("digest"), bytes_str("a:b")),
                      PAWL_ERR_AUTH_FAILED);
     assert_int_equal(count_ids(&c), 1);
-    auth_fini(&c);
+    identity_fini(&c);
 }
 
 static void nobody_is_an_endless_number_of_people(void **state)
 {
     char *large = must_zalloc(1 << 20);
-    struct connection c;
+    struct identity c;
     int n = 0;
 
     (void)state;
@@ -486,18 +482,18 @@ static void nobody_is_an_endless_number_of_people(void **state)
         }
     }
     assert_in_range(n, 100, 1000);
-    auth_fini(&c);
+    identity_fini(&c);
     begin(&c, "127.0.0.1");
     memset(large, 'u', (1 << 20) - 1);
     assert_int_equal(add(&c, "digest", large), PAWL_ERR_AUTH_FAILED);
-    auth_fini(&c);
+    identity_fini(&c);
     free(large);
 }
 
 static void one_of_the_enforced_schemes_is_enough(void **state)
 {
     struct auth_options o = usual;
-    struct connection c;
+    struct identity c;
 
     (void)state;
     begin(&c, "127.0.0.1");
@@ -517,7 +513,7 @@ static void one_of_the_enforced_schemes_is_enough(void **state)
     o.enforced_schemes = "sasl,digest";
     add(&c, "digest", "bob:pw");
     assert_true(auth_is_sufficient(&c, &o));
-    auth_fini(&c);
+    identity_fini(&c);
 }
 
 /* ---- lists of requests ---- */
@@ -530,7 +526,7 @@ static void duplicates_go_and_the_order_stays(void **state)
                             {1, "world", "anyone"},
                             {2, "ip", "1.1.1.1"}};
     struct entry wanted[] = {{1, "ip", "1.1.1.1"}, {2, "ip", "1.1.1.1"}, {1, "world", "anyone"}};
-    struct connection c;
+    struct identity c;
     struct strbuf out, expected;
 
     (void)state;
@@ -540,7 +536,7 @@ static void duplicates_go_and_the_order_stays(void **state)
     assert_int_equal(fix(&c, given, 5, &out), PAWL_OK);
     list_of(&expected, wanted, 3);
     assert_bytes_equal(strbuf_bytes(&out), strbuf_bytes(&expected));
-    auth_fini(&c);
+    identity_fini(&c);
     strbuf_fini(&out);
     strbuf_fini(&expected);
 }
@@ -554,7 +550,7 @@ static void auth_stands_for_the_authenticated_ids_and_not_for_the_address(void *
                              {1, "world", "anyone"},
                              {4, "digest", "super:0bX78nEegDzJM3ju0iLBEJdWzjg="},
                              {4, "digest", BOB_ID}};
-    struct connection c;
+    struct identity c;
     struct strbuf out, expected;
 
     (void)state;
@@ -568,7 +564,7 @@ static void auth_stands_for_the_authenticated_ids_and_not_for_the_address(void *
     assert_int_equal(fix(&c, given, 3, &out), PAWL_OK);
     list_of(&expected, wanted, 5);
     assert_bytes_equal(strbuf_bytes(&out), strbuf_bytes(&expected));
-    auth_fini(&c);
+    identity_fini(&c);
     strbuf_fini(&out);
     strbuf_fini(&expected);
 }
@@ -576,7 +572,7 @@ static void auth_stands_for_the_authenticated_ids_and_not_for_the_address(void *
 static void an_empty_or_null_list_is_not_valid(void **state)
 {
     struct acl_list empty = {0, bytes_str("")}, null = {-1, BYTES_NULL};
-    struct connection c;
+    struct identity c;
     struct strbuf out;
 
     (void)state;
@@ -584,7 +580,7 @@ static void an_empty_or_null_list_is_not_valid(void **state)
     begin(&c, "127.0.0.1");
     assert_int_equal(auth_fix_acl(&c, &usual, &empty, &out), PAWL_ERR_INVALID_ACL);
     assert_int_equal(auth_fix_acl(&c, &usual, &null, &out), PAWL_ERR_INVALID_ACL);
-    auth_fini(&c);
+    identity_fini(&c);
     strbuf_fini(&out);
 }
 
@@ -594,7 +590,7 @@ static void a_null_id_behind_one_of_its_kind_cannot_be_decoded(void **state)
     struct entry first[] = {{1, "auth", NULL}, {1, "auth", "x"}};
     struct entry second[] = {{1, "auth", "x"}, {1, "auth", NULL}};
     struct entry apart[] = {{1, "auth", "x"}, {2, "auth", NULL}};
-    struct connection c;
+    struct identity c;
     struct strbuf out;
 
     (void)state;
@@ -604,7 +600,7 @@ static void a_null_id_behind_one_of_its_kind_cannot_be_decoded(void **state)
     assert_int_equal(fix(&c, first, 2, &out), PAWL_OK);
     assert_int_equal(fix(&c, second, 2, &out), PAWL_ERR_MARSHALLING);
     assert_int_equal(fix(&c, apart, 2, &out), PAWL_OK);
-    auth_fini(&c);
+    identity_fini(&c);
     strbuf_fini(&out);
 }
 
@@ -613,7 +609,7 @@ static void a_list_that_fills_a_frame_costs_no_more_than_its_length(void **state
 {
     enum { N = 45000 };
     struct acl_list list = {N, BYTES_NULL};
-    struct connection c;
+    struct identity c;
     struct strbuf b, out;
 
     (void)state;
@@ -630,7 +626,7 @@ static void a_list_that_fills_a_frame_costs_no_more_than_its_length(void **state
         assert_int_equal(auth_fix_acl(&c, &usual, &list, &out), PAWL_OK);
         assert_bytes_equal(strbuf_bytes(&out), strbuf_bytes(&b));
     }
-    auth_fini(&c);
+    identity_fini(&c);
     strbuf_fini(&b);
     strbuf_fini(&out);
 }
@@ -639,7 +635,7 @@ static void auth_many_times_over_many_ids_is_refused(void **state)
 {
     enum { N = 50000 };
     struct acl_list list = {N, BYTES_NULL};
-    struct connection c;
+    struct identity c;
     struct strbuf b, out;
 
     (void)state;
@@ -658,7 +654,7 @@ static void auth_many_times_over_many_ids_is_refused(void **state)
     list.elements = strbuf_bytes(&b);
     assert_int_equal(auth_fix_acl(&c, &usual, &list, &out), PAWL_ERR_INVALID_ACL);
     assert_true(out.capacity < 32 << 20);
-    auth_fini(&c);
+    identity_fini(&c);
     strbuf_fini(&b);
     strbuf_fini(&out);
 }

@@ -434,7 +434,7 @@ static void credentials_and_watches_stay_with_the_older_connection(void **state)
     fixture_get(&f, c, "/", true);
     c = fixture_resume(&f, c->session_id, 10000, &response);
     assert_true(list_empty(&c->watches));
-    assert_ptr_equal(c->auth_ids.next->next, &c->auth_ids); /* its address, nothing else */
+    assert_ptr_equal(c->identity.ids.next->next, &c->identity.ids); /* its address, nothing else */
     fixture_fini(&f);
 }
 
