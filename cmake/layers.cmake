@@ -24,9 +24,10 @@ pawl_layer(base ZLIB::ZLIB)
 pawl_layer(os pawl_base Threads::Threads)
 pawl_layer(wire pawl_base)
 pawl_layer(store pawl_wire pawl_base ZLIB::ZLIB ${SNAPPY_LIBRARY})
+pawl_layer(quorum pawl_wire pawl_base)
 pawl_layer(server pawl_store pawl_wire pawl_base OpenSSL::Crypto)
-pawl_layer(member pawl_server pawl_store pawl_wire pawl_base)
-pawl_layer(daemon pawl_member pawl_server pawl_store pawl_wire pawl_os pawl_base PkgConfig::UV
+pawl_layer(member pawl_server pawl_quorum pawl_store pawl_wire pawl_base)
+pawl_layer(daemon pawl_member pawl_server pawl_quorum pawl_store pawl_wire pawl_os pawl_base PkgConfig::UV
            OpenSSL::Crypto Threads::Threads)
 pawl_layer(client pawl_os pawl_wire pawl_base ZLIB::ZLIB Threads::Threads)
 target_compile_definitions(pawl_client PRIVATE _POSIX_C_SOURCE=200809L)

@@ -3,7 +3,7 @@
 # are compiled with hidden visibility, and PAWL_API (pawl/api.h) makes the exceptions.
 set(PAWL_SOVERSION 0)
 set(client_layers base os wire client recipes)
-set(server_layers base os wire store server member daemon)
+set(server_layers base os wire store quorum server member daemon)
 
 # pawl_objects(VARIABLE LAYER...)
 function(pawl_objects variable)
