@@ -239,10 +239,7 @@ void config_fini(struct config *c)
         free(c->entry[i].name);
         free(c->entry[i].text);
     }
-    for (size_t i = 0; i < c->ensemble.n_members; i++) {
-        config_member_fini(&c->ensemble.member[i]);
-    }
-    free(c->ensemble.member);
+    quorum_config_fini(&c->ensemble.quorum);
     free(c->entry);
     free(c->value);
     free(c->file);

@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "quorum/config.h"
+
 struct config_entry;
 struct config_value;
 
@@ -36,27 +38,6 @@ enum config_origin {
 
 enum config_compression { CONFIG_COMPRESS_NONE, CONFIG_COMPRESS_GZIP, CONFIG_COMPRESS_SNAPPY };
 enum config_log_format { CONFIG_LOG_TEXT, CONFIG_LOG_JSON };
-
-/* One of the addresses under which a member is reached by the others. */
-struct config_address {
-    char *host; /* without brackets */
-    int quorum_port;
-    int election_port;
-};
-
-/* One server.N line. */
-struct config_member {
-    int64_t id;
-    bool observer;
-    struct config_address *address;
-    size_t n_addresses;
-    char *client_host; /* NULL: no client part in the line */
-    int client_port;   /* -1: none */
-    char *secure_client_host;
-    int secure_client_port;
-    int64_t group; /* -1: in none */
-    int64_t weight;
-};
 
 /* Times are milliseconds and sizes bytes, whatever the key's own unit. A string is NULL when
  * nothing was given and the table names no default. */
@@ -156,9 +137,7 @@ struct config {
         bool db_autocreate;
         char *dynamic_file;
         int64_t my_id; /* -1: no myid file */
-        struct config_member *member;
-        size_t n_members;
-        bool hierarchical; /* a group or a weight was given */
+        struct quorum_config quorum;
     } ensemble;
 
     struct config_lines warnings; /* to be logged by the caller */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config_internal.h - what the files config*.c share; nobody else includes it.
  *
- *   config_file.c     bytes of a file -> key, value, line
+ *   config_file.c     a file -> its bytes; base/properties.h makes pairs of them
  *   config_table.c    config_keys.def as a table; look-up, nearest name
  *   config_value.c    text -> checked value, by type
  *   config.c          values into fields, and where each came from
@@ -11,7 +11,7 @@
 #ifndef PAWL_DAEMON_CONFIG_INTERNAL_H
 #define PAWL_DAEMON_CONFIG_INTERNAL_H
 
-#include "base/bytes.h"
+#include "base/properties.h"
 #include "base/strbuf.h"
 #include "daemon/config.h"
 
@@ -128,18 +128,6 @@ void config_value_allowed(const struct config_key *k, struct strbuf *out);
 /* A whole decimal number and nothing else; with `radix` also 0x10 and 010, as Java's properties. */
 bool config_parse_int64(const char *text, bool radix, int64_t *out);
 
-typedef void (*property_fn)(void *arg, int line, const char *key, const char *value);
-
-struct properties_error {
-    int line;
-    const char *what; /* static memory */
-};
-
-/* Calls `each` for every pair in the order of the file, duplicates included. 0, or PAWL_ERR_CONFIG
- * and `error`: then the pairs before the fault have been delivered. */
-int properties_parse(struct bytes text, property_fn each, void *arg,
-                     struct properties_error *error);
-
 /* The whole file in memory. On failure a line in `errors`. */
 int config_load(const char *path, struct strbuf *out, struct config_lines *errors);
 
@@ -160,6 +148,5 @@ void config_replace_string(char **field, const char *text);
 
 /* Server lines, groups, weights, myid; part of config_finish(). */
 int config_finish_members(struct config *c, struct config_lines *errors);
-void config_member_fini(struct config_member *m);
 
 #endif

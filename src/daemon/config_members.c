@@ -1,217 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config_members.c - who belongs to the ensemble: server.N, group.N, weight.N and myid.
  *
- *   server.N = ADDR ("|" ADDR)* [ ";" [CLIENT] [ ";" SECURE ] ]
- *   ADDR     = HOST ":" QUORUM_PORT ":" ELECTION_PORT [ ":" ROLE ]
- *   CLIENT   = [HOST ":"] PORT          SECURE the same
- *   ROLE     = "participant" | "observer", in any case
- *   HOST     = name | IPv4 | "[" IPv6 "]"
- *
- * The lines stand in the file itself or, when dynamicConfigFile names one, in that file only. */
+ * What a line may say is quorum/config.h's business. The lines stand in the file itself or, when
+ * dynamicConfigFile names one, in that file only. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "base/memory.h"
 #include "daemon/config_internal.h"
 #include "pawl/error.h"
 
-#define WRONG_FORM                                                                                \
-    "does not have the form server_config or server_config;client_config where server_config is " \
-    "the pipe separated list of host:port:port or host:port:port:type and client_config is port " \
-    "or host:port"
-
-enum { PARTS = 5, ADDRESSES = 16, GROUP_MEMBERS = 256 };
 enum { MAX_ID_WITH_TTL = 254, MAX_ID_WITH_353_TTL = 127 };
-
-void config_member_fini(struct config_member *m)
-{
-    for (size_t i = 0; i < m->n_addresses; i++) {
-        free(m->address[i].host);
-    }
-    free(m->address);
-    free(m->client_host);
-    free(m->secure_client_host);
-}
-
-/* --- one line --- */
-
-/* Cuts `text` at every `separator`, at most into `limit` parts; more make the last one count as
- * limit + 1. Empty parts at the end do not count, as in Java. */
-static size_t config_members_cut(char *text, char separator, char **part, size_t limit)
-{
-    size_t n = 0;
-
-    while (text != NULL) {
-        char *end = strchr(text, separator);
-
-        if (n < limit) {
-            part[n] = text;
-        }
-        n++;
-        if (end != NULL) {
-            *end++ = '\0';
-        }
-        text = end;
-    }
-    n = n > limit ? limit + 1 : n;
-    while (n > 0 && n <= limit && part[n - 1][0] == '\0') {
-        n--;
-    }
-    return n;
-}
-
-/* "host:1:2" or "[::1]:1:2" into its parts; 0 and a sentence in `why` when brackets do not match.
- */
-static size_t cut_address(char *text, char **part, size_t limit, struct strbuf *why)
-{
-    char *bracket;
-
-    if (text[0] != '[') {
-        return config_members_cut(text, ':', part, limit);
-    }
-    bracket = strchr(text, ']');
-    if (bracket == NULL || (bracket[1] != ':' && bracket[1] != '\0')) {
-        strbuf_printf(why, "%s starts with '[' but has no matching ']:'", text);
-        return 0;
-    }
-    part[0] = text + 1;
-    text = bracket[1] == ':' ? bracket + 2 : NULL;
-    *bracket = '\0';
-    return 1 + config_members_cut(text, ':', part + 1, limit - 1);
-}
-
-static bool config_members_take_port(const char *host, const char *text, int *out,
-                                     struct strbuf *why)
-{
-    int64_t port;
-
-    if (!config_parse_int64(text, false, &port)) {
-        strbuf_printf(why, "Address unresolved: %s:%s; a port is a number", host, text);
-        return false;
-    }
-    if (port < 0 || port > 65535) {
-        strbuf_printf(why, "port out of range: %" PRId64 "; allowed is 0 to 65535", port);
-        return false;
-    }
-    *out = (int)port;
-    return true;
-}
-
-static bool take_role(const char *text, bool *observer, struct strbuf *why)
-{
-    if (strcasecmp(text, "observer") == 0 || strcasecmp(text, "participant") == 0) {
-        *observer = strcasecmp(text, "observer") == 0;
-        return true;
-    }
-    strbuf_printf(why, "Unrecognised peertype: %s; allowed are participant and observer", text);
-    return false;
-}
-
-static bool take_address(struct config_member *m, char *text, const char *whole, struct strbuf *why)
-{
-    char *part[PARTS];
-    size_t n = cut_address(text, part, 4, why);
-    struct config_address a = {0};
-    bool observer = m->observer;
-
-    if (why->len > 0) {
-        return false;
-    }
-    if (n < 3 || n > 4) {
-        strbuf_printf(why, "%s %s", whole, WRONG_FORM);
-        return false;
-    }
-    if (!config_members_take_port(part[0], part[1], &a.quorum_port, why) ||
-        !config_members_take_port(part[0], part[2], &a.election_port, why) ||
-        (n == 4 && !take_role(part[3], &observer, why))) {
-        return false;
-    }
-    if (a.quorum_port == a.election_port) {
-        strbuf_printf(why,
-                      "Client and election port must be different! Please update the "
-                      "configuration file on server.%" PRId64,
-                      m->id);
-        return false;
-    }
-    if (m->n_addresses > 0 && observer != m->observer) {
-        strbuf_append_str(why, "Multiple addresses should have similar type");
-        return false;
-    }
-    a.host = must_strdup(part[0]);
-    m->observer = observer;
-    m->address = must_realloc(m->address, (m->n_addresses + 1) * sizeof(*m->address));
-    m->address[m->n_addresses++] = a;
-    return true;
-}
-
-/* "2181", "10.0.0.1:2181", "[::1]:2181" */
-static bool take_client(char *text, const char *whole, char **host, int *port, struct strbuf *why)
-{
-    char *part[PARTS];
-    size_t n = cut_address(text, part, 2, why);
-
-    if (why->len > 0) {
-        return false;
-    }
-    if (n < 1 || n > 2) {
-        strbuf_printf(why, "%s %s", whole, WRONG_FORM);
-        return false;
-    }
-    if (!config_members_take_port(n == 2 ? part[0] : "0.0.0.0", part[n - 1], port, why)) {
-        return false;
-    }
-    *host = must_strdup(n == 2 ? part[0] : "0.0.0.0");
-    return true;
-}
-
-static bool take_addresses(struct config_member *m, char *text, const char *whole, bool several,
-                           struct strbuf *why)
-{
-    char *address[ADDRESSES];
-    size_t n = config_members_cut(text, '|', address, ADDRESSES);
-
-    if (n > 1 && !several) {
-        strbuf_printf(why,
-                      "Multiple address feature is disabled, but multiple addresses were specified "
-                      "for sid %" PRId64 "; set multiAddress.enabled=true",
-                      m->id);
-        return false;
-    }
-    if (n == 0 || n > ADDRESSES) {
-        strbuf_printf(why, "%s %s", whole, WRONG_FORM);
-        return false;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (!take_address(m, address[i], whole, why)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool parse_line(struct config_member *m, const char *text, bool several, struct strbuf *why)
-{
-    char *copy = must_strdup(text);
-    char *part[4];
-    size_t n = config_members_cut(copy, ';', part, 3);
-    bool ok = n >= 1 && n <= 3;
-
-    if (!ok) {
-        strbuf_printf(why, "%s %s", text, WRONG_FORM);
-    }
-    ok = ok && take_addresses(m, part[0], text, several, why);
-    if (ok && n >= 2 && part[1][0] != '\0') {
-        ok = take_client(part[1], text, &m->client_host, &m->client_port, why);
-    }
-    if (ok && n == 3) {
-        ok = take_client(part[2], text, &m->secure_client_host, &m->secure_client_port, why);
-    }
-    free(copy);
-    return ok;
-}
 
 /* --- all lines --- */
 
@@ -225,14 +24,11 @@ static bool is_of(const struct config_entry *e, const char *family)
     return strcmp(e->key->name, family) == 0;
 }
 
-static struct config_member *find_member(struct config *c, int64_t id)
+static const struct quorum_member *find_member(const struct config *c, int64_t id)
 {
-    for (size_t i = 0; i < c->ensemble.n_members; i++) {
-        if (c->ensemble.member[i].id == id) {
-            return &c->ensemble.member[i];
-        }
-    }
-    return NULL;
+    int i = quorum_config_find(&c->ensemble.quorum, id);
+
+    return i < 0 ? NULL : &c->ensemble.quorum.member[i];
 }
 
 /* The N of server.N. */
@@ -248,114 +44,49 @@ static bool take_id(const struct config_entry *e, int64_t *id, struct config_lin
     return true;
 }
 
+/* What one line says, for the kind of line that it is. */
+static bool config_members_say(struct config *c, const struct config_entry *e, int64_t id,
+                               struct strbuf *why)
+{
+    struct quorum_config *q = &c->ensemble.quorum;
+
+    if (is_of(e, "server.")) {
+        return quorum_config_add_server(q, id, e->text, c->ensemble.multi_address, why);
+    }
+    if (is_of(e, "group.")) {
+        return quorum_config_add_group(q, id, e->text, why);
+    }
+    return quorum_config_add_weight(q, id, e->text, why);
+}
+
 static void config_members_add(struct config *c, const struct config_entry *e,
                                struct config_lines *errors)
 {
-    struct config_member m = {
-        .client_port = -1, .secure_client_port = -1, .group = -1, .weight = 1};
     struct strbuf why;
+    int64_t id;
 
-    if (!take_id(e, &m.id, errors)) {
-        return;
-    }
-    if (find_member(c, m.id) != NULL) {
-        config_fault(errors, &e->place, e->name, "there is a server %" PRId64 " already", m.id);
-        return;
-    }
     strbuf_init(&why, STRBUF_NO_LIMIT);
-    if (parse_line(&m, e->text, c->ensemble.multi_address, &why)) {
-        c->ensemble.member = must_realloc(c->ensemble.member, (c->ensemble.n_members + 1) *
-                                                                  sizeof(*c->ensemble.member));
-        c->ensemble.member[c->ensemble.n_members++] = m;
-    } else {
+    if (take_id(e, &id, errors) && !config_members_say(c, e, id, &why)) {
         config_fault(errors, &e->place, e->name, "%s", strbuf_cstr(&why));
-        config_member_fini(&m);
     }
     strbuf_fini(&why);
 }
 
-static void join_group(struct config *c, const struct config_entry *e, int64_t group,
-                       const char *text, struct config_lines *errors)
-{
-    struct config_member *m;
-    int64_t id;
-
-    if (!config_parse_int64(text, false, &id)) {
-        config_fault(errors, &e->place, e->name,
-                     "\"%s\" is not a number; allowed are server ids separated by ':'", text);
-        return;
-    }
-    m = find_member(c, id);
-    if (m != NULL && m->group != -1) {
-        config_fault(errors, &e->place, e->name, "Server %" PRId64 " is in multiple groups", id);
-    } else if (m != NULL) {
-        m->group = group;
-    }
-}
-
-static void add_group(struct config *c, const struct config_entry *e, struct config_lines *errors)
-{
-    char *copy = must_strdup(e->text);
-    char *id[GROUP_MEMBERS];
-    size_t n = config_members_cut(copy, ':', id, GROUP_MEMBERS);
-    int64_t group;
-
-    c->ensemble.hierarchical = true;
-    if (n > GROUP_MEMBERS) {
-        config_fault(errors, &e->place, e->name, "has more than %d members", (int)GROUP_MEMBERS);
-    } else if (take_id(e, &group, errors)) {
-        for (size_t i = 0; i < n; i++) {
-            join_group(c, e, group, id[i], errors);
-        }
-    }
-    free(copy);
-}
-
-static void add_weight(struct config *c, const struct config_entry *e, struct config_lines *errors)
-{
-    int64_t id, weight;
-    struct config_member *m;
-
-    c->ensemble.hierarchical = true;
-    if (!take_id(e, &id, errors)) {
-        return;
-    }
-    if (!config_parse_int64(e->text, false, &weight) || weight < 0) {
-        config_fault(errors, &e->place, e->name,
-                     "\"%s\" is no weight; allowed is a whole number from 0", e->text);
-        return;
-    }
-    m = find_member(c, id);
-    if (m != NULL) {
-        m->weight = weight;
-    }
-}
-
 static void check_groups(struct config *c, struct config_lines *errors)
 {
-    for (size_t i = 0; c->ensemble.hierarchical && i < c->ensemble.n_members; i++) {
-        const struct config_member *m = &c->ensemble.member[i];
-        struct config_place place = {.file = c->file};
+    struct config_place place = {.file = c->file};
+    struct strbuf why;
 
-        if (m->group == -1 && !m->observer) {
-            config_fault(errors, &place, "group.N", "Server %" PRId64 " is not in a group", m->id);
-        }
+    strbuf_init(&why, STRBUF_NO_LIMIT);
+    if (!quorum_config_check(&c->ensemble.quorum, &why)) {
+        config_fault(errors, &place, "group.N", "%s", strbuf_cstr(&why));
     }
-}
-
-static size_t n_participants(const struct config *c)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < c->ensemble.n_members; i++) {
-        n += !c->ensemble.member[i].observer;
-    }
-    return n;
+    strbuf_fini(&why);
 }
 
 bool config_is_ensemble(const struct config *c)
 {
-    size_t n = n_participants(c);
+    size_t n = c->ensemble.quorum.n_voters;
 
     return n > 1 || (n == 1 && !c->ensemble.standalone_enabled);
 }
@@ -363,8 +94,8 @@ bool config_is_ensemble(const struct config *c)
 static void members_check_numbers(struct config *c, struct config_lines *errors)
 {
     struct config_place place = {.file = c->file};
-    size_t n = n_participants(c);
-    bool observers = c->ensemble.n_members > n;
+    size_t n = c->ensemble.quorum.n_voters;
+    bool observers = c->ensemble.quorum.n_members > n;
 
     if (n == 0 && observers) {
         config_fault(errors, &place, "server.N",
@@ -472,7 +203,7 @@ static bool is_any_address(const char *host)
 
 /* The client part of this server's own line is where it listens; a clientPort beside it may only
  * say the same. */
-static void take_own_client_address(struct config *c, const struct config_member *me,
+static void take_own_client_address(struct config *c, const struct quorum_member *me,
                                     struct config_lines *errors)
 {
     bool same = me->client_port == c->net.client_port &&
@@ -499,17 +230,17 @@ static void take_own_client_address(struct config *c, const struct config_member
 
 /* Without a myid, as containers start a standalone server, the only line there is counts if nothing
  * else says where to listen. */
-static const struct config_member *find_myself(struct config *c)
+static const struct quorum_member *find_myself(struct config *c)
 {
-    bool only_one = c->ensemble.n_members == 1 && !config_is_ensemble(c);
+    bool only_one = c->ensemble.quorum.n_members == 1 && !config_is_ensemble(c);
 
     if (c->ensemble.my_id < 0 && only_one && c->net.client_port < 0) {
-        return &c->ensemble.member[0];
+        return &c->ensemble.quorum.member[0];
     }
     return find_member(c, c->ensemble.my_id);
 }
 
-static void check_role(struct config *c, const struct config_member *me)
+static void check_role(struct config *c, const struct quorum_member *me)
 {
     struct config_place place = config_place_of(c, "peerType");
 
@@ -523,7 +254,7 @@ static void check_role(struct config *c, const struct config_member *me)
     c->ensemble.observer = me->observer;
 }
 
-static void check_my_id(struct config *c, const struct config_member *me,
+static void check_my_id(struct config *c, const struct quorum_member *me,
                         struct config_lines *errors)
 {
     int64_t limit = c->server.ttl_as_in_353 ? MAX_ID_WITH_353_TTL : MAX_ID_WITH_TTL;
@@ -559,18 +290,11 @@ static void check_limits(struct config *c, struct config_lines *errors)
     }
 }
 
-static void collect(struct config *c, struct config_lines *errors)
+static void collect(struct config *c, const char *family, struct config_lines *errors)
 {
     for (size_t i = 0; i < c->n_entries; i++) {
-        if (is_of(&c->entry[i], "server.")) {
+        if (is_of(&c->entry[i], family)) {
             config_members_add(c, &c->entry[i], errors);
-        }
-    }
-    for (size_t i = 0; i < c->n_entries; i++) {
-        if (is_of(&c->entry[i], "group.")) {
-            add_group(c, &c->entry[i], errors);
-        } else if (is_of(&c->entry[i], "weight.")) {
-            add_weight(c, &c->entry[i], errors);
         }
     }
 }
@@ -578,12 +302,14 @@ static void collect(struct config *c, struct config_lines *errors)
 int config_finish_members(struct config *c, struct config_lines *errors)
 {
     size_t before = errors->n;
-    const struct config_member *me;
+    const struct quorum_member *me;
 
     if (c->ensemble.dynamic_file != NULL) {
         read_dynamic_file(c, errors);
     }
-    collect(c, errors);
+    collect(c, "server.", errors);
+    collect(c, "group.", errors);
+    collect(c, "weight.", errors);
     if (errors->n == before) { /* a line that cannot be read would be missed below */
         check_groups(c, errors);
         members_check_numbers(c, errors);

@@ -106,7 +106,7 @@ int config_check_supported(struct config *c, struct config_lines *errors)
         config_fault(errors, &place, "server.N",
                      "%zu servers are given, but this version serves standalone only; remove the "
                      "server lines",
-                     c->ensemble.n_members);
+                     c->ensemble.quorum.n_members);
     }
     if (c->net.secure_port >= 0) {
         supported_fault(c, errors, "secureClientPort",

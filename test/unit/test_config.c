@@ -116,70 +116,6 @@ static void assert_says(const struct config_lines *lines, const char *text)
 
 /* --- syntax --- */
 
-struct syntax_case {
-    const char *text;
-    const char *pairs; /* "LINE key=value;" for each */
-};
-
-static void note_pair(void *arg, int line, const char *key, const char *value)
-{
-    strbuf_printf(arg, "%d %s=%s;", line, key, value);
-}
-
-static void properties_are_read_as_java_reads_them(void **state)
-{
-    static const struct syntax_case cases[] = {
-        {"", ""},
-        {"a=b", "1 a=b;"},
-        {"a:b\n", "1 a=b;"},
-        {"a b\n", "1 a=b;"},
-        {"a\tb", "1 a=b;"},
-        {"a\fb", "1 a=b;"},
-        {"a = b \n", "1 a=b;"},
-        {"a : b", "1 a=b;"},
-        {"a  :=b", "1 a==b;"},
-        {"a = = b", "1 a== b;"},
-        {"a", "1 a=;"},
-        {"a=", "1 a=;"},
-        {"=b", "1 =b;"},
-        {"  \t\fa=b", "1 a=b;"},
-        {"# c\n! c\n  # c\na=b", "4 a=b;"},
-        {"# c \\\na=b", "2 a=b;"},
-        {"a=b # no comment", "1 a=b # no comment;"},
-        {"\n\r\n\ra=b\rc=d\r\ne=f", "4 a=b;5 c=d;6 e=f;"},
-        {"a=b\\\n   c", "1 a=bc;"},
-        {"a=b\\\r\n\tc\nd=e", "1 a=bc;3 d=e;"},
-        {"a=b\\\n\nd=e", "1 a=b;3 d=e;"},
-        {"a=b\\\n# no comment", "1 a=b# no comment;"},
-        {"a\\\n=b", "1 a=b;"},
-        {"\\\n# a comment\na=b", "3 a=b;"},
-        {"a=b\\\\\nc=d", "1 a=b\\;2 c=d;"},
-        {"a=b\\\\\\\nc=d", "1 a=b\\c=d;"},
-        {"a=b\\", "1 a=b;"},
-        {"\\", ""},
-        {"a\\ b\\=c\\:d=e", "1 a b=c:d=e;"},
-        {"a=\\q\\\"\\t.", "1 a=q\"\t.;"},
-        {"a=x\\ny\\rz\\f.", "1 a=x\ny\rz\f.;"},
-        {"\\u0061=\\u00fc\\u20AC", "1 a=\xc3\xbc\xe2\x82\xac;"},
-        {"a=\\ud83d\\ude00", "1 a=\xf0\x9f\x98\x80;"},
-        {"a=\\ud83dx", "1 a=?x;"},
-        {"a=\xfc", "1 a=\xc3\xbc;"},
-        {"a=\\u0020 b \\u0009", "1 a=b;"},
-        {"a=1\na=2\n", "1 a=1;2 a=2;"},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct properties_error error;
-        struct strbuf pairs;
-
-        strbuf_init(&pairs, STRBUF_NO_LIMIT);
-        assert_int_equal(properties_parse(bytes_str(cases[i].text), note_pair, &pairs, &error), 0);
-        assert_string_equal(strbuf_cstr(&pairs), cases[i].pairs);
-        strbuf_fini(&pairs);
-    }
-}
-
 static void broken_escapes_are_faults_with_their_line(void **state)
 {
     static const char *const cases[] = {"a=b\n\nc=\\u12", "a=b\n\nc=\\u12g4", "a=b\n\nc\\u=1",
@@ -988,7 +924,7 @@ static void faults_and_warnings_are_those_of_apaches_server(void **state)
 static void a_server_line_has_all_its_parts(void **state)
 {
     struct fixture *f = *state;
-    const struct config_member *m;
+    const struct quorum_member *m;
     char *text =
         filled_in(f, "dataDir=@\n" LIMIT "server.1=[::1]:2888:3888:participant;[::1]:2181\n"
                      "server.2=a:1:2:Observer;h:70\nserver.3=c:1:2;;2183\n"
@@ -999,10 +935,10 @@ static void a_server_line_has_all_its_parts(void **state)
     free(text);
 
     assert_true(config_is_ensemble(&f->config));
-    assert_int_equal(f->config.ensemble.n_members, 4);
+    assert_int_equal(f->config.ensemble.quorum.n_members, 4);
     assert_int_equal(f->config.ensemble.my_id, 1);
-    assert_true(f->config.ensemble.hierarchical);
-    m = &f->config.ensemble.member[0];
+    assert_true(f->config.ensemble.quorum.hierarchical);
+    m = &f->config.ensemble.quorum.member[0];
     assert_int_equal(m->id, 1);
     assert_string_equal(m->address[0].host, "::1");
     assert_int_equal(m->address[0].quorum_port, 2888);
@@ -1010,16 +946,16 @@ static void a_server_line_has_all_its_parts(void **state)
     assert_string_equal(m->client_host, "::1");
     assert_int_equal(m->client_port, 2181);
     assert_int_equal(m->group, 7);
-    m = &f->config.ensemble.member[1];
+    m = &f->config.ensemble.quorum.member[1];
     assert_true(m->observer);
     assert_string_equal(m->client_host, "h");
     assert_int_equal(m->client_port, 70);
-    m = &f->config.ensemble.member[2];
+    m = &f->config.ensemble.quorum.member[2];
     assert_null(m->client_host);
     assert_int_equal(m->client_port, -1);
     assert_string_equal(m->secure_client_host, "0.0.0.0");
     assert_int_equal(m->secure_client_port, 2183);
-    m = &f->config.ensemble.member[3];
+    m = &f->config.ensemble.quorum.member[3];
     assert_int_equal(m->weight, 3);
     assert_int_equal(m->secure_client_port, -1);
 
@@ -1037,9 +973,9 @@ static void several_addresses_are_kept_in_order(void **state)
     write_file(f->my_id, "2");
     assert_int_equal(load(f, text), 0);
     free(text);
-    assert_int_equal(f->config.ensemble.member[0].n_addresses, 2);
-    assert_string_equal(f->config.ensemble.member[0].address[1].host, "::2");
-    assert_int_equal(f->config.ensemble.member[0].address[1].election_port, 4);
+    assert_int_equal(f->config.ensemble.quorum.member[0].n_addresses, 2);
+    assert_string_equal(f->config.ensemble.quorum.member[0].address[1].host, "::2");
+    assert_int_equal(f->config.ensemble.quorum.member[0].address[1].election_port, 4);
     assert_int_equal(f->config.net.client_port, 2181);
 }
 
@@ -1283,7 +1219,6 @@ static void every_key_is_in_the_printed_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(properties_are_read_as_java_reads_them),
         TEST(broken_escapes_are_faults_with_their_line),
         TEST(missing_and_huge_files_are_faults),
         TEST(an_almost_empty_file_gives_apaches_defaults),
