@@ -28,6 +28,7 @@ struct recovery {
     struct recovery_report *report;
     struct tree *tree;
     struct snapshot_info info; /* of the snapshot taken */
+    int64_t own_log;           /* what durable.h knows to be ours */
     int64_t newest_bad;        /* zxid of the newest snapshot that cannot be used, -1: none */
     int64_t previous;          /* zxid of the last record replayed, or of the snapshot */
     bool is_gap;               /* report->place is a record that does not follow `previous` */
@@ -583,8 +584,8 @@ static enum txnlog_found replay_all(struct recovery *r, struct txnlog_reader *re
 
 static int replay(struct recovery *r)
 {
-    struct txnlog_reader_options options = {.folder = STORE_FOLDER,
-                                            .limit_bytes = r->options->limit_bytes};
+    struct txnlog_reader_options options = {
+        .folder = STORE_FOLDER, .limit_bytes = r->options->limit_bytes, .own_log = r->own_log};
     struct txnlog_reader *reader;
     int rc = txnlog_reader_open(r->logs, &options, r->report->snapshot_zxid + 1, &reader);
 
@@ -607,8 +608,8 @@ static int replay(struct recovery *r)
 /* Is there a transaction in any log? */
 static int has_transactions(struct recovery *r, bool *out)
 {
-    struct txnlog_reader_options options = {.folder = STORE_FOLDER,
-                                            .limit_bytes = r->options->limit_bytes};
+    struct txnlog_reader_options options = {
+        .folder = STORE_FOLDER, .limit_bytes = r->options->limit_bytes, .own_log = r->own_log};
     struct txnlog_reader *reader;
     struct txnlog_record record;
     enum txnlog_found found;
@@ -683,14 +684,26 @@ static int recover_without_snapshot(struct recovery *r)
 
 /* ---- public ---- */
 
+static int load_known(struct recovery *r)
+{
+    struct durable_known known;
+    int rc = durable_load(r->logs, STORE_FOLDER, &known);
+
+    if (rc != 0) {
+        return disk_failed(r, r->logs, rc);
+    }
+    r->report->durable_zxid = known.zxid;
+    r->own_log = known.log;
+    return 0;
+}
+
 /* Reads and judges. Changes nothing. */
 static int recovery_look(struct recovery *r)
 {
     int rc = check_folders(r);
 
     if (rc == 0) {
-        rc = durable_load(r->logs, STORE_FOLDER, &r->report->durable_zxid);
-        rc = rc == 0 ? 0 : disk_failed(r, r->logs, rc);
+        rc = load_known(r);
     }
     if (rc == 0) {
         rc = load_snapshot(r);
@@ -719,12 +732,25 @@ static int save_first_snapshot(struct recovery *r)
     return rc == 0 ? 0 : disk_failed(r, r->snapshots, rc);
 }
 
+/* From now on clients see all that was read, so a later start must find it. */
+static void note_reached(struct recovery *r)
+{
+    const struct recovery_report *report = r->report;
+
+    if (report->last_zxid > 0 && (report->lost || report->durable_zxid < report->last_zxid)) {
+        durable_save(r->logs, STORE_FOLDER, report->last_zxid);
+    }
+}
+
 static int settle_logs(struct recovery *r)
 {
     int rc = r->report->torn ? cut_torn_tail(r) : 0;
 
     if (rc == 0 && !r->options->read_only) {
         rc = sync_logs(r);
+        if (rc == 0) {
+            note_reached(r);
+        }
     }
     return rc == 0 ? 0 : disk_failed(r, r->logs, rc);
 }

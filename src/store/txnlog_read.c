@@ -15,6 +15,10 @@
  *   4. All that is not zero behind it is within the reach of one write.
  *   5. The sound records that follow, which would be of the same write, are at most WRITE_RECORDS
  *      and were made within WRITE_SPAN_MS of each other.
+ *   6. In the newest log there are none of those, unless durable.h knows this log as ours: then it
+ *      knows what was acknowledged, too, but for the last seconds before a power cut. Of the log of
+ *      another program nobody knows, and a sound record may be an acknowledged one. (In an older
+ *      log whoever began the next one has decided that already, see below.)
  *
  * Anything else is damage: acknowledged transactions may be in it or behind it. And whatever looks
  * torn but leaves less than durable.h knows of is damage, too; recovery.c sees to that, and to
@@ -62,6 +66,7 @@ struct txnlog_reader {
     struct disk *disk;
     char *folder;
     size_t limit;
+    int64_t own_log;
     int64_t from;
     bool skipping; /* no record with at least `from` has been met */
     struct file_list files;
@@ -244,8 +249,13 @@ static size_t next_sound(const struct txnlog_reader *r, struct bytes window, siz
     return to;
 }
 
-/* Whether the sound records of the window can be of one write. */
-static bool one_write_can_hold(const struct txnlog_reader *r, struct bytes window)
+static bool is_newest(const struct txnlog_reader *r)
+{
+    return r->at + 1 == r->files.count;
+}
+
+/* Why the sound records of the window cannot be of one unfinished write, or NULL: they can. */
+static const char *against_one_write(const struct txnlog_reader *r, struct bytes window)
 {
     int64_t first = INT64_MAX, last = INT64_MIN, time;
     size_t size = 0, n = 0;
@@ -257,7 +267,17 @@ static bool one_write_can_hold(const struct txnlog_reader *r, struct bytes windo
         last = time > last ? time : last;
         n++;
     }
-    return n == 0 || (n <= WRITE_RECORDS && last - first <= WRITE_SPAN_MS);
+    if (n == 0) {
+        return NULL;
+    }
+    if (n > WRITE_RECORDS || last - first > WRITE_SPAN_MS) {
+        return "more records follow, or over a longer time, than one unfinished write can have "
+               "left";
+    }
+    if (is_newest(r) && r->files.files[r->at].zxid != r->own_log) {
+        return "sound records follow, and nothing tells whether they were acknowledged";
+    }
+    return NULL;
 }
 
 /* What lies behind the place in question. */
@@ -288,11 +308,7 @@ static const char *against_tear(const struct txnlog_reader *r, enum txnlog_look 
     if (!after->nothing_beyond) {
         return "more follows than one unfinished write can have left";
     }
-    if (!one_write_can_hold(r, after->window)) {
-        return "more records follow, or over a longer time, than one unfinished write can have "
-               "left";
-    }
-    return NULL;
+    return against_one_write(r, after->window);
 }
 
 static void note_place(struct txnlog_reader *r, const char *reason)
@@ -338,7 +354,7 @@ static enum txnlog_found reader_torn(struct txnlog_reader *r, const char *reason
 {
     char longer[sizeof(r->place.reason)];
 
-    if (r->at + 1 == r->files.count) {
+    if (is_newest(r)) {
         note_place(r, reason);
         return TXNLOG_TORN;
     }
@@ -620,6 +636,7 @@ int txnlog_reader_open(struct disk *disk, const struct txnlog_reader_options *op
     r->disk = disk;
     r->folder = must_strdup(options->folder);
     r->limit = options->limit_bytes != 0 ? options->limit_bytes : TXNLOG_DEFAULT_LIMIT;
+    r->own_log = options->own_log;
     r->from = from;
     r->skipping = true;
     r->files = files;

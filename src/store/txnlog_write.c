@@ -149,6 +149,9 @@ static int make_segment(struct txnlog *log, int64_t zxid)
     if (rc == 0) {
         rc = check_name_is_free(log, path, zxid);
     }
+    if (rc == 0 && log->options.force_sync) {
+        durable_begin_log(log->durable, zxid);
+    }
     if (rc == 0) {
         rc = disk_open(log->disk, path, DISK_CREATE, &log->file);
     }

@@ -471,66 +471,217 @@ static void an_unfinished_write_is_cut_and_kept(void **state)
     sim_disk_free(whole);
 }
 
-/* ---- without the number: a power cut may have lost it ---- */
+/* ---- without the number, or with one of a log before ---- */
+
+/* What is known of the newest log. */
+enum knowledge {
+    LOST,       /* the file is gone, or there never was one */
+    OF_ANOTHER, /* it is of a log before: another program went on from there */
+};
+
+static void know_only(struct sim_disk *s, enum knowledge knowledge)
+{
+    struct disk *disk = sim_disk_disk(s);
+    struct durable *d;
+
+    assert_int_equal(durable_forget(disk, STORE_FOLDER), 0);
+    if (knowledge == OF_ANOTHER) {
+        d = durable_new(disk, STORE_FOLDER);
+        durable_begin_log(d, 77777); /* no log of this folder */
+        durable_note(d, 1);
+        durable_free(d);
+    }
+}
+
+struct last_record {
+    const char *path;
+    size_t at, end;
+};
+
+static struct last_record last_record(struct sim_disk *s, const struct shape *shape)
+{
+    struct last_record last = {.path = STORE_FOLDER "/log.1", .at = 16, .end = 16};
+    struct bytes b;
+
+    if (shape->rolls[0] == 100 || shape->rolls[1] == 100) {
+        last.path = STORE_FOLDER "/log.64";
+    }
+    b = sim_disk_get(s, last.path);
+    while (last.end + 12 < b.len && load_u32(b.data + last.end + 8) != 0) {
+        last.at = last.end;
+        last.end += 13 + load_u32(b.data + last.end + 8);
+    }
+    return last;
+}
+
+/* Nobody can tell an acknowledged last record from an unfinished one. But as long as it is sound,
+ * all that stands before it must be there, too. */
+static void all_unless_last_is_harmed(struct sim_disk *s, const struct last_record *last,
+                                      struct bytes sound, bool *started)
+{
+    struct bytes b = sim_disk_get(s, last->path);
+    uint64_t before = state_of(s);
+    bool is_sound = b.len >= last->end &&
+                    memcmp(b.data + last->at, sound.data + last->at, last->end - last->at) == 0;
+    struct recovery_report report;
+    struct tree *tree;
+    int rc = recovery_load(sim_disk_disk(s), sim_disk_disk(s), &plain, &tree, &report);
+
+    *started = rc == 0;
+    if (rc != 0) {
+        assert_int_equal(rc, PAWL_ERR_CORRUPT);
+        assert_true(state_of(s) == before);
+        return;
+    }
+    assert_true(!is_sound || report.last_zxid == N_TXNS);
+    history_expect(the_history, tree, report.last_zxid);
+    tree_free(tree);
+}
+
+static void sweep_newest(struct sim_disk *whole, const struct shape *shape)
+{
+    struct last_record last = last_record(whole, shape);
+    struct bytes sound = sim_disk_get(whole, last.path);
+    uint8_t *copy = must_alloc(sound.len);
+    size_t len = sound.len, n_started = 0, n_refused = 0;
+
+    memcpy(copy, sound.data, sound.len);
+    for (size_t at = 0; at < len; at += SECTOR) {
+        for (size_t i = 0; i < N_HARMS; i++) {
+            struct sim_disk *s = harmed(whole, last.path, &harms[i], at);
+            bool started;
+
+            all_unless_last_is_harmed(s, &last, bytes_of(copy, len), &started);
+            n_started += started;
+            n_refused += !started;
+            sim_disk_free(s);
+        }
+    }
+    print_message("%s: %zu starts, %zu refused\n", shape->name, n_started, n_refused);
+    assert_true(n_started > 20 && n_refused > 20);
+    free(copy);
+}
+
+static void without_a_number_nothing_before_a_sound_record_is_given_up(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2; i++) { /* the others have the same newest log, or need none */
+        for (enum knowledge k = LOST; k <= OF_ANOTHER; k++) {
+            struct sim_disk *whole = make_folder(&shapes[i]);
+
+            know_only(whole, k);
+            sweep_newest(whole, &shapes[i]);
+            sim_disk_free(whole);
+        }
+    }
+}
+
+/* A start has shown clients everything, so the next one must find it: whatever was known before. */
+static void what_was_served_is_known(void **state)
+{
+    struct sim_disk *s = make_folder(&shapes[0]), *shorter;
+    struct last_record last = last_record(s, &shapes[0]);
+    struct harm cut = {"cut", cut_at_sector};
+
+    (void)state;
+    know_only(s, LOST);
+    assert_true(all_or_untouched(s));
+    sim_disk_restart(s, SIM_LOSE_ALL);
+    shorter = harmed(s, last.path, &cut, last.at);
+    assert_false(all_or_untouched(shorter));
+    sim_disk_free(shorter);
+    sim_disk_free(s);
+}
+
+/* ---- with an old number: a power cut ---- */
 
 enum { LARGE = 64 << 10, SMALL = 700 };
 
-/* `n` records of `size`, `step_ms` apart, with the sector zeroed at which the second begins. */
-static int load_without_number(int n, size_t size, int64_t step_ms, struct recovery_report *report)
+struct torn_log {
+    int n; /* records, one unfinished write */
+    size_t size;
+    int64_t step_ms; /* between them */
+    bool is_foreign; /* not known to be ours */
+};
+
+static void put_set(struct strbuf *out, int32_t number, const struct torn_log *t)
 {
     static uint8_t data[LARGE];
-    struct txnlog_options options = {.folder = STORE_FOLDER, .force_sync = true};
-    struct txn_op op = {.type = TXN_SET_DATA, .path = bytes_str("/")};
-    struct sim_disk *s = sim_disk_new(1);
-    struct disk *disk = sim_disk_disk(s);
-    struct strbuf records;
-    struct txnlog *log;
-    struct tree *tree;
-    uint8_t *copy;
-    size_t second = 0;
-    int rc;
+    struct txn_header header = {
+        .zxid = number, .time_ms = number * t->step_ms, .type = TXN_SET_DATA};
+    struct txn_op op = {.type = TXN_SET_DATA, .path = bytes_str("/"), .version = number};
+    size_t mark = log_record_begin(out);
 
     memset(data, 'x', sizeof(data));
-    op.data = bytes_of(data, size);
-    strbuf_init(&records, STRBUF_NO_LIMIT);
-    for (int i = 1; i <= n; i++) {
-        struct txn_header header = {.zxid = i, .time_ms = i * step_ms, .type = TXN_SET_DATA};
-        size_t mark = log_record_begin(&records);
+    op.data = bytes_of(data, t->size);
+    txn_header_write(out, &header);
+    txn_op_write(out, &op);
+    log_record_end(out, mark);
+}
 
-        op.version = i;
-        txn_header_write(&records, &header);
-        txn_op_write(&records, &op);
-        log_record_end(&records, mark);
-        second = i == 1 ? 16 + records.len : second;
+/* Puts the log there, with the sector zeroed at which the second record begins. */
+static void put_torn_log(struct sim_disk *s, const struct torn_log *t)
+{
+    struct txnlog_options options = {.folder = STORE_FOLDER, .force_sync = true};
+    struct strbuf records;
+    struct txnlog *log;
+    uint8_t *copy;
+    size_t second, len;
+
+    strbuf_init(&records, STRBUF_NO_LIMIT);
+    put_set(&records, 1, t);
+    second = (16 + records.len + SECTOR - 1) / SECTOR * SECTOR;
+    for (int i = 2; i <= t->n; i++) {
+        put_set(&records, i, t);
     }
-    assert_int_equal(recovery_load(disk, disk, &plain, &tree, report), 0);
-    tree_free(tree);
-    assert_int_equal(txnlog_open(disk, &options, &log), 0);
+    len = 16 + records.len;
+    assert_int_equal(txnlog_open(sim_disk_disk(s), &options, &log), 0);
     assert_int_equal(txnlog_append(log, records.data, records.len, 1), 0);
     txnlog_close(log);
-    copy = must_alloc(16 + records.len);
-    memcpy(copy, sim_disk_get(s, STORE_FOLDER "/log.1").data, 16 + records.len);
-    second = (second + SECTOR - 1) / SECTOR * SECTOR;
-    zero_sector(copy, 16 + records.len, second);
-    sim_disk_put(s, STORE_FOLDER "/log.1", bytes_of(copy, 16 + records.len));
+    copy = must_alloc(len);
+    memcpy(copy, sim_disk_get(s, STORE_FOLDER "/log.1").data, len);
+    zero_sector(copy, len, second);
+    sim_disk_put(s, STORE_FOLDER "/log.1", bytes_of(copy, len));
+    free(copy);
+    strbuf_fini(&records);
+}
+
+static int load_torn(struct torn_log t, struct recovery_report *report)
+{
+    struct sim_disk *s = sim_disk_new(1);
+    struct disk *disk = sim_disk_disk(s);
+    struct tree *tree;
+    int rc;
+
+    assert_int_equal(recovery_load(disk, disk, &plain, &tree, report), 0);
+    tree_free(tree);
+    put_torn_log(s, &t);
+    if (t.is_foreign) {
+        know_only(s, LOST);
+    }
     rc = recovery_load(disk, disk, &plain, &tree, report);
     if (rc == 0) {
         tree_free(tree);
     }
-    free(copy);
-    strbuf_fini(&records);
     sim_disk_free(s);
     return rc;
 }
 
 static void one_write_explains_a_lost_sector(void **state)
 {
+    struct torn_log t = {.n = 10, .size = LARGE, .step_ms = 1};
     struct recovery_report report;
 
     (void)state;
-    assert_int_equal(load_without_number(10, LARGE, 1, &report), 0);
+    assert_int_equal(load_torn(t, &report), 0);
     assert_true(report.torn);
     assert_int_equal(report.last_zxid, 1);
+    t.is_foreign = true;
+    assert_int_equal(load_torn(t, &report), PAWL_ERR_CORRUPT);
+    assert_non_null(strstr(report.error, "sound records follow"));
+    t.n = 2; /* the one that is torn is the last */
+    assert_int_equal(load_torn(t, &report), 0);
+    assert_true(report.torn);
 }
 
 static void more_than_one_write_explains_nothing(void **state)
@@ -538,11 +689,13 @@ static void more_than_one_write_explains_nothing(void **state)
     struct recovery_report report;
 
     (void)state;
-    assert_int_equal(load_without_number(100, LARGE, 1, &report), PAWL_ERR_CORRUPT);
+    assert_int_equal(load_torn((struct torn_log){100, LARGE, 1, false}, &report), PAWL_ERR_CORRUPT);
     assert_non_null(strstr(report.error, "more follows than one unfinished write"));
-    assert_int_equal(load_without_number(10, LARGE, 3000, &report), PAWL_ERR_CORRUPT);
+    assert_int_equal(load_torn((struct torn_log){10, LARGE, 3000, false}, &report),
+                     PAWL_ERR_CORRUPT);
     assert_non_null(strstr(report.error, "over a longer time"));
-    assert_int_equal(load_without_number(1200, SMALL, 0, &report), PAWL_ERR_CORRUPT);
+    assert_int_equal(load_torn((struct torn_log){1200, SMALL, 0, false}, &report),
+                     PAWL_ERR_CORRUPT);
     assert_non_null(strstr(report.error, "more records follow"));
 }
 
@@ -568,6 +721,8 @@ int main(void)
         cmocka_unit_test(a_snapshot_and_its_log),
         cmocka_unit_test(what_is_served_is_on_disk),
         cmocka_unit_test(an_unfinished_write_is_cut_and_kept),
+        cmocka_unit_test(without_a_number_nothing_before_a_sound_record_is_given_up),
+        cmocka_unit_test(what_was_served_is_known),
         cmocka_unit_test(one_write_explains_a_lost_sector),
         cmocka_unit_test(more_than_one_write_explains_nothing),
     };

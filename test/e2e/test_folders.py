@@ -246,6 +246,8 @@ class Damaged(FolderTest):
             f.seek(8192)
             f.write(bytes(512))
         self.refused(said=(log, "Nothing was changed"))
+        os.unlink(self.path("pawl.durable"))
+        self.refused(said=(log, "sound records follow", "Nothing was changed"))
 
     def test_a_log_before_the_last_zeroed_from_a_record_on(self):
         log = self.middle_log()

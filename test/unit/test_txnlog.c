@@ -315,10 +315,10 @@ static void only_a_log_without_a_byte_is_written_anew(void **state)
 
 static int64_t durable(struct fixture *f)
 {
-    int64_t zxid;
+    struct durable_known known;
 
-    assert_int_equal(durable_load(f->disk, FOLDER, &zxid), 0);
-    return zxid;
+    assert_int_equal(durable_load(f->disk, FOLDER, &known), 0);
+    return known.zxid;
 }
 
 static void the_number_of_what_is_on_disk_is_noted_after_each_sync(void **state)
@@ -327,8 +327,9 @@ static void the_number_of_what_is_on_disk_is_noted_after_each_sync(void **state)
 
     (void)state;
     setup(&f, NULL);
-    assert_int_equal(append(&f, 1, 3), 0);
     assert_int_equal(durable(&f), -1);
+    assert_int_equal(append(&f, 1, 3), 0);
+    assert_int_equal(durable(&f), 0);
     assert_int_equal(txnlog_sync(f.log), 0);
     assert_int_equal(durable(&f), 3);
     txnlog_roll(f.log);
@@ -340,6 +341,28 @@ static void the_number_of_what_is_on_disk_is_noted_after_each_sync(void **state)
     assert_int_equal(disk_sync_folder(f.disk, FOLDER), 0);
     sim_disk_restart(f.sim, SIM_LOSE_ALL);
     assert_int_equal(durable(&f), 5);
+    teardown(&f);
+}
+
+/* Otherwise a power cut in the first write would look like another program's log. */
+static void a_log_is_known_as_ours_before_its_first_record(void **state)
+{
+    struct durable_known known;
+    struct fixture f;
+
+    (void)state;
+    setup(&f, NULL);
+    for (int64_t zxid = 1; zxid <= 7; zxid += 3) {
+        assert_int_equal(append(&f, zxid, zxid + 2), 0);
+        sim_disk_restart(f.sim, SIM_LOSE_ALL);
+        assert_int_equal(durable_load(f.disk, FOLDER, &known), 0);
+        assert_int_equal(known.log, zxid);
+        assert_int_equal(known.zxid, zxid - 1);
+        reopen(&f);
+        assert_int_equal(append(&f, zxid, zxid + 2), 0);
+        assert_int_equal(txnlog_sync(f.log), 0);
+        txnlog_roll(f.log);
+    }
     teardown(&f);
 }
 
@@ -584,6 +607,7 @@ int main(void)
         cmocka_unit_test(a_log_that_holds_a_record_is_not_overwritten),
         cmocka_unit_test(only_a_log_without_a_byte_is_written_anew),
         cmocka_unit_test(the_number_of_what_is_on_disk_is_noted_after_each_sync),
+        cmocka_unit_test(a_log_is_known_as_ours_before_its_first_record),
         cmocka_unit_test(without_force_sync_no_number_is_noted),
         cmocka_unit_test(the_iterator_stands_on_the_first_record_from_there),
         cmocka_unit_test(only_the_logs_needed_are_opened),
