@@ -569,7 +569,7 @@ static void who_cannot_reach_the_server_in_time_has_changed_nothing(void **state
     tcp_proxy_accept(p.proxy, true);
     assert_int_equal(pawl_client_wait_connected(p.c, SOON_MS), 0);
     expect_next_state(&p, 2, PAWL_STATE_RECONNECTED);
-    assert_int_equal(pawl_exists(p.c, "/a/down", NULL, NULL), PAWL_ERR_NO_NODE);
+    wait_until(pawl_exists(p.c, "/a/down", NULL, NULL) == PAWL_ERR_NO_NODE);
     pawl_atomic_free(a);
     behind_proxy_close(&p);
 }

@@ -136,7 +136,7 @@ static void a_new_session_does_not_lift_a_barrier(void **state)
 
     (void)state;
     told_init(&t);
-    co.session_timeout_ms = 1000;
+    co.session_timeout_ms = SHORT_SESSION_MS;
     behind_proxy_open(&p, &co);
     b = new_barrier(p.c, "/b/session");
     assert_int_equal(pawl_barrier_raise(a), 0);
@@ -468,7 +468,7 @@ static void who_loses_his_session_while_entering_comes_again(void **state)
     struct member m[2];
 
     (void)state;
-    co.session_timeout_ms = 1000;
+    co.session_timeout_ms = SHORT_SESSION_MS;
     behind_proxy_open(&p, &co);
     m[0].c = p.c;
     m[0].b = new_double(p.c, "/d/again", 2);

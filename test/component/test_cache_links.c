@@ -158,7 +158,7 @@ static void a_new_session_tells_the_differences_and_no_more(void **state)
     clear(other, "/lost");
     make(other, "/lost/same", "s");
     make(other, "/lost/again/deep", "d");
-    co.session_timeout_ms = 1000;
+    co.session_timeout_ms = SHORT_SESSION_MS;
     behind_proxy_open(&b, &co);
     cache_log_open(&log, b.c, "/lost", PAWL_CACHE_TREE, *(int *)*state, NULL);
     cache_log_until(&log, "INITIALISED");
@@ -561,7 +561,7 @@ static void nobody_waits_for_the_only_session_when_it_is_over(void **state)
     struct behind_proxy b;
 
     co.flags |= PAWL_CLIENT_ONE_SESSION;
-    co.session_timeout_ms = 1000;
+    co.session_timeout_ms = SHORT_SESSION_MS;
     behind_proxy_open(&b, &co);
     tcp_proxy_accept(b.proxy, false);
     tcp_proxy_cut(b.proxy);

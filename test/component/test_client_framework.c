@@ -186,8 +186,8 @@ static void a_protected_create_given_up_is_undone(void **state)
                      PAWL_ERR_OPERATION_TIMEOUT);
     assert_int_equal(r->outcome, PAWL_OUTCOME_UNKNOWN);
     pawl_reply_free(r);
-    assert_int_equal(count_children(other, "/undone"), 1); /* it has happened */
-    tcp_proxy_down(b.proxy);                               /* before anything late gets through */
+    until_children(other, "/undone", 1); /* it has happened */
+    tcp_proxy_down(b.proxy);             /* before anything late gets through */
     tcp_proxy_swallow_replies(b.proxy, false);
     tcp_proxy_up(b.proxy);
     until_children(other, "/undone", 0);
@@ -204,7 +204,7 @@ static void a_session_lost_is_retried_in_a_new_one(void **state)
 
     (void)state;
     sem_init(&w.done, 0, 0);
-    o.session_timeout_ms = 500;
+    o.session_timeout_ms = SHORT_SESSION_MS;
     o.retry = (struct pawl_retry){.kind = PAWL_RETRY_FOREVER, .pause_ms = 50};
     behind_proxy_open(&b, &o);
     id = pawl_client_session_id(b.c);
@@ -237,36 +237,35 @@ static void *read_on(void *arg)
     return NULL;
 }
 
-/* It is the blocked caller who notices; somebody else has to make the new link. */
+/* It is the blocked caller who notices; somebody else has to make the new link. No timer is due
+ * for minutes: one that is forgotten stays so. */
 static void a_link_lost_under_blocked_callers_is_made_anew_at_once(void **state)
 {
     struct pawl_client_options o = client_fixture_options();
-    struct timespec before, after;
     struct reader reader = {0};
     struct behind_proxy b;
     pthread_t threads[3];
 
     (void)state;
     o.retry = often;
+    o.session_timeout_ms = 10 * SOON_MS;
+    o.timeout_ms = -1;
     behind_proxy_open(&b, &o);
     pawl_create(b.c, PAWL_CREATE(.path = "/reader"), NULL);
     reader.c = b.c;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, read_on, &reader), 0);
     }
-    clock_gettime(CLOCK_MONOTONIC, &before);
     for (int i = 0; i < 20; i++) {
         tcp_proxy_cut(b.proxy);
         expect_next_state(&b, 2 * i + 1, PAWL_STATE_SUSPENDED);
         expect_next_state(&b, 2 * i + 2, PAWL_STATE_RECONNECTED);
     }
-    clock_gettime(CLOCK_MONOTONIC, &after);
     atomic_store(&reader.stop, true);
     for (int i = 0; i < 3; i++) {
         pthread_join(threads[i], NULL);
     }
     assert_int_equal(reader.n_wrong, 0);
-    assert_true(after.tv_sec - before.tv_sec < 5); /* a forgotten one would take 3 s or more */
     behind_proxy_close(&b);
 }
 

@@ -26,7 +26,7 @@
 
 #include "lib/patience.h"
 
-enum { N_PROCESSES = 8, READER = N_PROCESSES - 1, N_KILLS = 20, SESSION_MS = 2000 };
+enum { N_PROCESSES = 8, READER = N_PROCESSES - 1, N_KILLS = 20, SESSION_MS = 20000 };
 
 static char dir[64];
 

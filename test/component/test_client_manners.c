@@ -266,12 +266,10 @@ static void the_reason_for_no_link_is_known_and_logged_once(void **state)
     struct pawl_client_options o;
     struct lines lines = {0};
     struct pawl_client *c;
-    struct tcp_proxy *proxy = tcp_proxy_new(1);
     char servers[32], why[100] = "";
 
     (void)state;
-    snprintf(servers, sizeof(servers), "127.0.0.1:%d", tcp_proxy_port(proxy));
-    tcp_proxy_free(proxy); /* nobody listens there any more */
+    address_that_refuses(servers, sizeof(servers));
     pawl_client_options_init(&o);
     o.servers = servers;
     o.log = count_line;

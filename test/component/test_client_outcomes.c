@@ -220,7 +220,8 @@ static void delete_twice(int64_t czxid, int n_deletes)
     assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = "/a", .flags = PAWL_GUARANTEED), NULL),
                      PAWL_ERR_CONNECTION_LOSS);
     wait_until(atomic_load(&script.n_looks) > 0);
-    assert_int_equal(pawl_sync(c, "/", NULL), PAWL_OK); /* behind what follows the look */
+    assert_int_equal(pawl_sync(c, "/", NULL), PAWL_OK); /* behind the look's answer ... */
+    assert_int_equal(pawl_sync(c, "/", NULL), PAWL_OK); /* ... and behind what follows that */
     assert_int_equal(atomic_load(&script.n_deletes), n_deletes);
     pawl_client_close(c);
     scripted_server_free(server);

@@ -13,7 +13,7 @@
 #include "lib/client_fixture.h"
 #include "lib/test.h"
 
-enum { STREAM_SESSION_MS = 2000 };
+enum { STREAM_SESSION_MS = 2 * SHORT_SESSION_MS };
 
 /* ---- small helpers ---- */
 
@@ -126,7 +126,7 @@ static void with_one_session_everything_ends_with_it(void **state)
     sem_init(&queued.done, 0, 0);
     o.retry = (struct pawl_retry){.kind = PAWL_RETRY_FOREVER, .pause_ms = 600000};
     o.timeout_ms = -1;
-    o.session_timeout_ms = 500;
+    o.session_timeout_ms = SHORT_SESSION_MS;
     o.flags = PAWL_CLIENT_ONE_SESSION;
     behind_proxy_open(&b, &o);
     tcp_proxy_swallow_replies(b.proxy, true);
@@ -347,7 +347,7 @@ static void close_waits_for_a_callback_that_is_polled(void **state)
 struct poller {
     struct pawl_client *c;
     _Atomic bool stop;
-    _Atomic int n;
+    _Atomic int n_left; /* threads that have ended */
 };
 
 static void *poll_on(void *arg)
@@ -355,8 +355,9 @@ static void *poll_on(void *arg)
     struct poller *p = arg;
 
     while (!atomic_load(&p->stop)) {
-        atomic_fetch_add(&p->n, pawl_client_dispatch(p->c, 5000));
+        pawl_client_dispatch(p->c, 10 * SOON_MS);
     }
+    atomic_fetch_add(&p->n_left, 1);
     return NULL;
 }
 
@@ -366,7 +367,6 @@ static void several_threads_may_poll(void **state)
     struct pawl_client_options o = client_fixture_options();
     struct poller p = {0};
     pthread_t threads[3];
-    int64_t begun, longest = 0;
     sem_t done;
 
     (void)state;
@@ -377,15 +377,13 @@ static void several_threads_may_poll(void **state)
         pthread_create(&threads[i], NULL, poll_on, &p);
     }
     for (int i = 0; i < 200; i++) {
-        begun = now_ms();
         pawl_exists_async(p.c, "/", NULL, post, &done);
         wait_semaphore(&done);
-        longest = now_ms() - begun > longest ? now_ms() - begun : longest;
     }
-    assert_in_range(longest, 0, 2500);
     atomic_store(&p.stop, true);
-    for (int i = 0; i < 3; i++) { /* who sleeps leaves after one more, or when its time is up */
-        pawl_exists_async(p.c, "/", NULL, NULL, NULL);
+    while (atomic_load(&p.n_left) < 3) { /* who sleeps leaves after one more */
+        assert_int_equal(pawl_exists_async(p.c, "/", NULL, NULL, NULL), PAWL_OK);
+        rest();
     }
     for (int i = 0; i < 3; i++) {
         pthread_join(threads[i], NULL);
@@ -568,7 +566,7 @@ static void *run_loop(void *arg)
         if (pawl_client_interest(l->c, &p.fd, &p.events, &timeout) != PAWL_OK) {
             break;
         }
-        poll(&p, 1, timeout < 0 || timeout > 3000 ? 3000 : timeout);
+        poll(&p, 1, timeout);
         pawl_client_process(l->c, p.revents);
     }
     return NULL;
@@ -577,21 +575,16 @@ static void *run_loop(void *arg)
 static void *block_often(void *arg)
 {
     struct pawl_client *c = arg;
-    int64_t longest = 0;
+    intptr_t n_wrong = 0;
 
     for (int i = 0; i < 500; i++) {
-        int64_t begun = now_ms();
-
-        if (pawl_exists(c, "/", NULL, NULL) != PAWL_OK) {
-            return (void *)(intptr_t)-1;
-        }
-        longest = now_ms() - begun > longest ? now_ms() - begun : longest;
+        n_wrong += pawl_exists(c, "/", NULL, NULL) != PAWL_OK;
     }
-    return (void *)(intptr_t)longest;
+    return (void *)n_wrong;
 }
 
 /* The loop and two blocked callers share the socket; whoever takes an answer, he who waits for it
- * goes on at once. */
+ * goes on at once. The next timer, of the ping, is minutes away: nobody is saved by that. */
 static void other_threads_may_block_beside_a_foreign_loop(void **state)
 {
     struct pawl_client_options o = client_fixture_options();
@@ -602,23 +595,22 @@ static void other_threads_may_block_beside_a_foreign_loop(void **state)
     (void)state;
     sem_init(&done, 0, 0);
     o.dispatch = PAWL_DISPATCH_EXTERNAL;
+    o.session_timeout_ms = 10 * SOON_MS;
+    o.timeout_ms = SOON_MS;
     l.c = client_fixture_open(&o);
     pthread_create(&loop, NULL, run_loop, &l);
     for (int i = 0; i < 2; i++) {
         pthread_create(&threads[i], NULL, block_often, l.c);
     }
     for (int i = 0; i < 500; i++) {
-        int64_t begun = now_ms();
-
         pawl_exists_async(l.c, "/", NULL, post, &done);
         wait_semaphore(&done);
-        assert_in_range(now_ms() - begun, 0, 2000);
     }
     for (int i = 0; i < 2; i++) {
-        void *longest;
+        void *n_wrong;
 
-        pthread_join(threads[i], &longest);
-        assert_in_range((intptr_t)longest, 0, 2000);
+        pthread_join(threads[i], &n_wrong);
+        assert_int_equal((intptr_t)n_wrong, 0);
     }
     atomic_store(&l.stop, true);
     pawl_exists_async(l.c, "/", NULL, NULL, NULL);

@@ -81,7 +81,7 @@ static void a_member_is_there_again_after_its_session(void **state)
     struct behind_proxy b;
 
     (void)state;
-    co.session_timeout_ms = 1000;
+    co.session_timeout_ms = SHORT_SESSION_MS;
     behind_proxy_open(&b, &co);
     m = join(b.c, "/groups/h", "m", "p");
     until_members(guest, "m=p");

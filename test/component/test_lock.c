@@ -256,7 +256,7 @@ static void who_goes_on_holds_until_his_time_is_over(void **state)
 
     (void)state;
     sem_init(&log.some, 0, 0);
-    co.session_timeout_ms = 2000;
+    co.session_timeout_ms = 2 * SHORT_SESSION_MS;
     behind_proxy_open(&b, &co);
     l = new_lock(b.c, "/locks/g", &o);
     assert_int_equal(pawl_lock_acquire(l, SOON_MS), 0);

@@ -184,7 +184,7 @@ static void relay_stop(struct relay *r)
     close(r->listener);
 }
 
-static struct pawl_client *open_behind(struct relay *r)
+static struct pawl_client *open_behind(struct relay *r, int timeout_ms)
 {
     struct pawl_client_options o = client_fixture_options();
     char servers[32];
@@ -192,7 +192,7 @@ static struct pawl_client *open_behind(struct relay *r)
     relay_start(r);
     snprintf(servers, sizeof(servers), "127.0.0.1:%d", r->port);
     o.servers = servers;
-    o.timeout_ms = 500;
+    o.timeout_ms = timeout_ms;
     o.flags = PAWL_CLIENT_READ_ONLY;
     return client_fixture_open(&o);
 }
@@ -216,7 +216,7 @@ static void a_release_goes_on_until_a_server_takes_it(void **state)
     struct relay r;
 
     (void)state;
-    c = open_behind(&r);
+    c = open_behind(&r, 500);
     assert_int_equal(pawl_lock_new(c, "/ro/release", NULL, &l), 0);
     assert_int_equal(pawl_lock_acquire(l, SOON_MS), 0);
     relay_turn(&r, true);
@@ -241,7 +241,7 @@ static void who_acquires_waits_for_a_server_that_writes(void **state)
 
     (void)state;
     told_init(&t);
-    c = open_behind(&r);
+    c = open_behind(&r, SOON_MS);
     assert_int_equal(pawl_lock_new(c, "/ro/acquire", NULL, &l), 0);
     relay_turn(&r, true);
     until_state(c, PAWL_STATE_READ_ONLY);

@@ -429,7 +429,7 @@ static void a_downgrade_does_not_survive_its_session(void **state)
 
     (void)state;
     told_init(&reader);
-    co.session_timeout_ms = 1000;
+    co.session_timeout_ms = SHORT_SESSION_MS;
     behind_proxy_open(&p, &co);
     a = new_rwlock(p.c, path, NULL);
     assert_int_equal(write_lock(a, SOON_MS), 0);

@@ -303,7 +303,7 @@ static void it_goes_on_in_a_new_session(void **state)
     struct behind_proxy p;
 
     (void)state;
-    co.session_timeout_ms = 1000;
+    co.session_timeout_ms = SHORT_SESSION_MS;
     behind_proxy_open(&p, &co);
     v = started(p.c, "/s/session", "seed");
     tcp_proxy_accept(p.proxy, false);

@@ -19,7 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "interop"))
 
 import servers  # noqa: E402
-from patience import wait_until  # noqa: E402
+from patience import PATIENCE_SECONDS, wait_until  # noqa: E402
 
 # What, how many, for a factor of 1.
 KINDS = (("acquire", 1000), ("lock", 1000), ("queue", 100), ("rwlock", 100), ("semaphore", 100),
@@ -61,7 +61,7 @@ def run(server, program, what, n):
     wait_until(lambda: is_clean(numbers(server)), "nothing to be left of %s" % what)
     process.stdin.write("\n")
     process.stdin.close()
-    assert process.wait(30) == 0, what
+    assert process.wait(PATIENCE_SECONDS) == 0, what
     report(what, n, looks, time.monotonic() - began)
     return numbers(server)["znode_count"]
 

@@ -51,8 +51,21 @@ class Addresses(daemon.TestCase):
         self.talk(d.connect(), "/four")
         d.stop()
 
+    def start_apart(self, address, other):
+        """A server at one address only, whose port nobody else has at the other."""
+        for _ in range(20):
+            d = self.start("-DclientPortAddress=" + address)
+            s = socket.socket()
+            self.addCleanup(s.close)
+            try:
+                s.bind((other, d.port))  # and does not listen
+                return d
+            except OSError:
+                d.stop()
+        self.fail("%s is always taken together with %s" % (other, address))
+
     def test_one_address_only(self):
-        d = self.start("-DclientPortAddress=127.0.0.2")
+        d = self.start_apart("127.0.0.2", "127.0.0.1")
         self.assertTrue(reaches("127.0.0.2", d.port))
         self.assertFalse(reaches("127.0.0.1", d.port))
         if own_address():
@@ -60,7 +73,7 @@ class Addresses(daemon.TestCase):
         d.stop()
 
     def test_a_name(self):
-        d = self.start("-DclientPortAddress=localhost")
+        d = self.start_apart("localhost", "127.0.0.2")
         self.assertTrue(reaches("127.0.0.1", d.port))  # though localhost is ::1 as well
         self.assertFalse(reaches("127.0.0.2", d.port))
         d.stop()

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/engine.h"
+#include "client/handle.h"
 #include "lib/test.h"
 
 const char *client_fixture_property;
@@ -79,6 +81,17 @@ struct pawl_client *client_fixture_open(const struct pawl_client_options *option
     return c;
 }
 
+void address_that_refuses(char *out, size_t size)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(at);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, len), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+    snprintf(out, size, "127.0.0.1:%d", ntohs(at.sin_port)); /* it stays bound */
+}
+
 struct pawl_bytes text_bytes(const char *s)
 {
     return (struct pawl_bytes){s, strlen(s)};
@@ -128,6 +141,16 @@ void behind_proxy_close(struct behind_proxy *b)
 {
     pawl_client_close(b->c);
     tcp_proxy_free(b->proxy);
+}
+
+bool somebody_is_blocked(struct pawl_client *c)
+{
+    bool yes;
+
+    engine_lock(c->e);
+    yes = !list_empty(&c->e->waiters);
+    engine_unlock(c->e);
+    return yes;
 }
 
 int watches_on_server(void)

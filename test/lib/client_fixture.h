@@ -16,6 +16,9 @@
 /* One more setting of the server, "key=value"; before the set-up. */
 extern const char *client_fixture_property;
 
+/* Of a session that is to end in a test, and to live until then on a busy machine. */
+enum { SHORT_SESSION_MS = 2000 };
+
 /* Group set-up and tear-down. */
 int client_fixture_start(void **state);
 int client_fixture_stop(void **state);
@@ -24,11 +27,17 @@ int client_fixture_port(void);
 /* "Total watches:N" of wchs, of everybody. */
 int watches_on_server(void);
 
+/* Whether a thread is inside a blocking call of this client, or of a recipe that uses it. */
+bool somebody_is_blocked(struct pawl_client *c);
+
 /* A session of 30 s in a namespace of this process's own. */
 struct pawl_client_options client_fixture_options(void);
 
 /* Fails the test when it does not connect. NULL: the usual options. */
 struct pawl_client *client_fixture_open(const struct pawl_client_options *options);
+
+/* "127.0.0.1:PORT" of a port that nobody listens on, nor can as long as this process lives. */
+void address_that_refuses(char *out, size_t size);
 
 struct pawl_bytes text_bytes(const char *s);
 void wait_semaphore(sem_t *s);
