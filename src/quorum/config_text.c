@@ -505,9 +505,66 @@ bool quorum_config_read(struct quorum_config *c, struct bytes text, struct strbu
     return true;
 }
 
+/* --- writing --- */
+
+/* The next group of an IPv6 address, at most four hexadecimal digits; NULL: there is none. */
+static const char *config_text_hex_group(const char *at, uint16_t *out)
+{
+    char *end;
+    unsigned long value;
+
+    if (strspn(at, "0123456789abcdefABCDEF") == 0) {
+        return NULL;
+    }
+    value = strtoul(at, &end, 16);
+    *out = (uint16_t)value;
+    return end - at <= 4 ? end : NULL;
+}
+
+/* False: not an address, or one with a scope or an IPv4 part. */
+static bool config_text_ipv6(const char *at, uint16_t group[8])
+{
+    size_t n = 0, gap = SIZE_MAX;
+
+    memset(group, 0, 8 * sizeof(group[0]));
+    while (*at != '\0' && n < 8) {
+        if (at[0] == ':' && at[1] == ':' && gap == SIZE_MAX) {
+            gap = n;
+            at += 2;
+            continue;
+        }
+        at += *at == ':' && n > 0 && gap != n;
+        at = config_text_hex_group(at, &group[n]);
+        if (at == NULL) {
+            return false;
+        }
+        n++;
+    }
+    if (*at != '\0' || (gap == SIZE_MAX) != (n == 8)) {
+        return false;
+    }
+    if (gap != SIZE_MAX) {
+        memmove(group + 8 - (n - gap), group + gap, (n - gap) * sizeof(group[0]));
+        memset(group + gap, 0, (8 - n) * sizeof(group[0]));
+    }
+    return true;
+}
+
+/* Java writes IPv6 addresses without shortening them. */
 static void config_text_write_host(const char *host, struct strbuf *out)
 {
-    strbuf_printf(out, strchr(host, ':') != NULL ? "[%s]" : "%s", host);
+    uint16_t group[8];
+
+    if (strchr(host, ':') == NULL) {
+        strbuf_append_str(out, host);
+    } else if (!config_text_ipv6(host, group)) {
+        strbuf_printf(out, "[%s]", host);
+    } else {
+        for (size_t i = 0; i < 8; i++) {
+            strbuf_printf(out, "%s%x", i == 0 ? "[" : ":", group[i]);
+        }
+        strbuf_append_str(out, "]");
+    }
 }
 
 static void config_text_write_client(const char *host, int port, struct strbuf *out)

@@ -37,7 +37,7 @@ struct election;
 
 struct election_options {
     int64_t id;                         /* of this server */
-    bool observer;                      /* it does not vote, whatever its line says */
+    bool observer;                      /* of a server in no list: whether it would vote */
     const struct quorum_config *config; /* stays the caller's, and as it is */
     int64_t min_interval_ms; /* 0: 200. Unanswered, a proposal is sent again after this */
     int64_t max_interval_ms; /* 0: 60000. The interval doubles up to this */
@@ -45,7 +45,7 @@ struct election_options {
 
 enum election_input_kind {
     ELECTION_START,        /* zxid, epoch: look for a leader. Last zxid logged, currentEpoch */
-    ELECTION_NOTIFICATION, /* id, bytes: payload of a message from that server */
+    ELECTION_NOTIFICATION, /* id, bytes: payload of a frame from that server */
     ELECTION_TICK,         /* time has passed; at the latest at election_next_us() */
     ELECTION_SYNCED,       /* epoch: the role is taken up; the vote has this epoch from now on */
     ELECTION_LEAVE,        /* the role is over. Nothing is sent until START */
@@ -61,7 +61,7 @@ struct election_input {
 };
 
 enum election_effect_kind {
-    ELECTION_NOTIFY,  /* id, bytes: payload for that server, which is never this one */
+    ELECTION_NOTIFY,  /* id, bytes: a whole frame for that server, which is never this one */
     ELECTION_ELECTED, /* id, state: the leader, and what this server is now */
 };
 
