@@ -149,6 +149,31 @@ static int durable_write(struct durable *d, enum line line, int64_t zxid)
     return rc;
 }
 
+/* Both lines at once, in place: within one sector, the old ones or the new ones are read after a
+ * crash. */
+static int durable_replace(struct durable *d, const struct durable_known *known)
+{
+    char text[N_LINES * LINE_BYTES + 1];
+    int rc = durable_open(d);
+
+    durable_print(text + LINE_ZXID * LINE_BYTES, known->zxid);
+    durable_print(text + LINE_LOG * LINE_BYTES, known->log);
+    if (rc == 0) {
+        rc = disk_write(d->file, 0, text, sizeof(text) - 1);
+    }
+    return rc == 0 ? disk_sync(d->file) : rc;
+}
+
+int durable_set(struct disk *disk, const char *folder, const struct durable_known *known)
+{
+    struct durable *d = durable_new(disk, folder);
+    int rc = durable_replace(d, known);
+
+    disk_close(d->file);
+    free(d);
+    return rc == 0 ? disk_sync_folder(disk, folder) : rc;
+}
+
 static void warn_unwritten(const struct durable *d)
 {
     log_limited(LOG_WARN, "%s: a start after a crash will know less of what was acknowledged",

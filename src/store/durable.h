@@ -39,6 +39,10 @@ int durable_load(struct disk *disk, const char *folder, struct durable_known *ou
  * first. None there: fine. */
 int durable_forget(struct disk *disk, const char *folder);
 
+/* Makes it exactly that, also less than it was, and that is on disk. For those whom a leader orders
+ * to drop transactions; they call this before they do. */
+int durable_set(struct disk *disk, const char *folder, const struct durable_known *known);
+
 struct durable;
 
 /* Touches no file yet. */

@@ -99,18 +99,17 @@ static int load_or_save(struct disk *disk, const char *folder, const char *name,
     return rc;
 }
 
-/* The data is of a later epoch than the file says: a crash between the two. The number that was
- * about to be written is in the temporary file, if it came that far. */
-static int adopt_unfinished(struct disk *disk, const char *folder, int64_t *current)
+/* The data is of a later epoch than the file says: a crash after the history of a running epoch was
+ * taken over and before its number was. What is there is the beginning of that epoch's history
+ * without a hole, so nobody with less of it can win an election by the number; and the epoch was
+ * promised before. */
+static int catch_up(struct disk *disk, const char *folder, int64_t of_data, struct epochs *e)
 {
-    int64_t epoch;
-    int rc = epoch_load(disk, folder, EPOCH_CURRENT ".tmp", &epoch);
-
-    if (rc != 0) {
-        return rc == PAWL_ERR_NOT_FOUND ? PAWL_ERR_CORRUPT : rc;
+    if (e->accepted < of_data) {
+        return PAWL_ERR_CORRUPT;
     }
-    *current = epoch;
-    return epoch_save(disk, folder, EPOCH_CURRENT, epoch);
+    e->current = of_data;
+    return epoch_save(disk, folder, EPOCH_CURRENT_FILE, of_data);
 }
 
 int epoch_start(struct disk *disk, const char *folder, int64_t last_zxid, struct epochs *out,
@@ -120,25 +119,27 @@ int epoch_start(struct disk *disk, const char *folder, int64_t last_zxid, struct
     struct epochs e;
     int rc;
 
-    snprintf(reason, reason_bytes, "%s/" EPOCH_CURRENT " cannot be read as a number", folder);
-    rc = load_or_save(disk, folder, EPOCH_CURRENT, of_data, &e.current);
-    if (rc == 0 && of_data > e.current) {
-        snprintf(reason, reason_bytes,
-                 "the data is of epoch %" PRId64 ", but %s/" EPOCH_CURRENT " says %" PRId64,
-                 of_data, folder, e.current);
-        rc = adopt_unfinished(disk, folder, &e.current);
-    }
+    snprintf(reason, reason_bytes, "%s/" EPOCH_CURRENT_FILE " cannot be read as a number", folder);
+    rc = load_or_save(disk, folder, EPOCH_CURRENT_FILE, of_data, &e.current);
     if (rc != 0) {
         return rc;
     }
-    snprintf(reason, reason_bytes, "%s/" EPOCH_ACCEPTED " cannot be read as a number", folder);
-    rc = load_or_save(disk, folder, EPOCH_ACCEPTED, of_data, &e.accepted);
+    snprintf(reason, reason_bytes, "%s/" EPOCH_ACCEPTED_FILE " cannot be read as a number", folder);
+    rc = load_or_save(disk, folder, EPOCH_ACCEPTED_FILE, of_data, &e.accepted);
+    if (rc == 0 && of_data > e.current) {
+        snprintf(reason, reason_bytes,
+                 "the data is of epoch %" PRId64 ", but %s/" EPOCH_CURRENT_FILE " says %" PRId64
+                 " and " EPOCH_ACCEPTED_FILE " %" PRId64,
+                 of_data, folder, e.current, e.accepted);
+        rc = catch_up(disk, folder, of_data, &e);
+    }
     if (rc != 0) {
         return rc;
     }
     if (e.accepted < e.current) {
         snprintf(reason, reason_bytes,
-                 EPOCH_ACCEPTED " is %" PRId64 ", below " EPOCH_CURRENT ", which is %" PRId64,
+                 EPOCH_ACCEPTED_FILE " is %" PRId64 ", below " EPOCH_CURRENT_FILE
+                                     ", which is %" PRId64,
                  e.accepted, e.current);
         return PAWL_ERR_CORRUPT;
     }

@@ -12,8 +12,8 @@
 
 #include "base/disk.h"
 
-#define EPOCH_CURRENT  "currentEpoch"
-#define EPOCH_ACCEPTED "acceptedEpoch"
+#define EPOCH_CURRENT_FILE  "currentEpoch"
+#define EPOCH_ACCEPTED_FILE "acceptedEpoch"
 
 struct epochs {
     int64_t current;
@@ -28,8 +28,8 @@ int epoch_load(struct disk *disk, const char *folder, const char *name, int64_t 
 int epoch_save(struct disk *disk, const char *folder, const char *name, int64_t epoch);
 
 /* What a member does at its start, once its data is loaded up to `last_zxid`: missing files are
- * written, and what cannot be true is refused with PAWL_ERR_CORRUPT; `reason`, of `reason_bytes`,
- * then has the sentence. */
+ * written, a crash between the data of an epoch and its number is made good, and what cannot be
+ * true is refused with PAWL_ERR_CORRUPT; `reason`, of `reason_bytes`, then has the sentence. */
 int epoch_start(struct disk *disk, const char *folder, int64_t last_zxid, struct epochs *out,
                 char *reason, size_t reason_bytes);
 

@@ -15,6 +15,7 @@
 #include "store/aside.h"
 #include "store/durable.h"
 #include "store/file_names.h"
+#include "store/received.h"
 #include "store/snapshot_read.h"
 #include "store/snapshot_write.h"
 #include "store/txnlog_format.h"
@@ -779,9 +780,33 @@ static int recovery_settle(struct recovery *r)
     return rc;
 }
 
+/* A snapshot of the leader's that was whole when the server died, see received.h. */
+static int recovery_install(struct recovery *r)
+{
+    int64_t zxid = -1;
+    int rc = received_find(r->snapshots, STORE_FOLDER, &zxid);
+
+    if (rc != 0 || zxid < 0) {
+        return rc == 0 ? 0 : disk_failed(r, r->snapshots, rc);
+    }
+    if (r->options->read_only) {
+        return recovery_fail(r, PAWL_ERR_BUSY,
+                             "the leader's snapshot 0x%" PRIx64
+                             " is about to take the place of all that is in " STORE_FOLDER
+                             "; start the server, which brings that to its end",
+                             (uint64_t)zxid);
+    }
+    rc = received_install(r->snapshots, r->logs, STORE_FOLDER);
+    return rc == 0 ? 0 : disk_failed(r, r->logs, rc);
+}
+
 static int recovery_run(struct recovery *r)
 {
-    int rc = recovery_look(r);
+    int rc = recovery_install(r);
+
+    if (rc == 0) {
+        rc = recovery_look(r);
+    }
 
     if (rc == PAWL_ERR_CORRUPT && r->may_go_on && r->options->accept_loss) {
         rc = give_up_rest(r);

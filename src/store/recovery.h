@@ -7,7 +7,8 @@
  * the file, the offset, the last good transaction and what to do.
  *
  * First everything is read and judged, then things are changed: a start that is refused leaves the
- * folder as it was. */
+ * folder as it was. Only a leader's snapshot that was about to replace everything (received.h) is
+ * put in its place before. */
 #ifndef PAWL_STORE_RECOVERY_H
 #define PAWL_STORE_RECOVERY_H
 

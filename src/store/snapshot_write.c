@@ -233,17 +233,18 @@ static int write_snapshot_header(struct snapshot_file *f)
 }
 
 /* Before the first transaction ZooKeeper writes an empty digest. */
-static int write_snapshot_digest(struct snapshot_file *f, uint64_t digest)
+static int write_snapshot_digest(struct snapshot_file *f, const uint64_t *digest)
 {
+    bool is_known = digest != NULL && f->zxid > 0;
     uint8_t section[20];
 
-    store_u64(section, f->zxid > 0 ? (uint64_t)f->zxid : 0);
+    store_u64(section, is_known ? (uint64_t)f->zxid : 0);
     store_u32(section + 8, SNAPSHOT_DIGEST_VERSION);
-    store_u64(section + 12, f->zxid > 0 ? digest : 0);
+    store_u64(section + 12, is_known ? *digest : 0);
     return snapshot_file_write(f, section, sizeof(section));
 }
 
-static int write_tail(struct snapshot_file *f, uint64_t digest)
+static int write_tail(struct snapshot_file *f, const uint64_t *digest)
 {
     uint8_t last_zxid[8];
     int rc = write_seal(f);
@@ -324,19 +325,25 @@ void snapshot_file_abort(struct snapshot_file *f)
     file_free(f);
 }
 
-int snapshot_file_finish(struct snapshot_file *f, uint64_t digest)
+int snapshot_file_seal(struct snapshot_file *f, const uint64_t *digest)
 {
-    char name[FILE_NAME_BYTES], path[FILE_PATH_BYTES];
     int rc = write_tail(f, digest);
 
-    if (rc == 0) {
-        rc = disk_sync(f->file);
-    }
-    snapshot_name(name, f->zxid, f->codec);
+    return rc == 0 ? disk_sync(f->file) : rc;
+}
+
+const char *snapshot_file_path(const struct snapshot_file *f)
+{
+    return f->temporary;
+}
+
+int snapshot_file_name(struct snapshot_file *f, const char *name)
+{
+    char path[FILE_PATH_BYTES];
+    int rc;
+
     file_path(path, f->folder, name);
-    if (rc == 0) {
-        rc = disk_rename(f->disk, f->temporary, path);
-    }
+    rc = disk_rename(f->disk, f->temporary, path);
     if (rc != 0) {
         snapshot_file_abort(f);
         return rc;
@@ -344,6 +351,19 @@ int snapshot_file_finish(struct snapshot_file *f, uint64_t digest)
     rc = disk_sync_folder(f->disk, f->folder);
     file_free(f);
     return rc;
+}
+
+int snapshot_file_finish(struct snapshot_file *f, uint64_t digest)
+{
+    char name[FILE_NAME_BYTES];
+    int rc = snapshot_file_seal(f, &digest);
+
+    if (rc != 0) {
+        snapshot_file_abort(f);
+        return rc;
+    }
+    snapshot_name(name, f->zxid, f->codec);
+    return snapshot_file_name(f, name);
 }
 
 static int write_chunks(struct snapshot_file *f, struct snapshot_taker *taker)

@@ -31,6 +31,13 @@ int snapshot_file_write(struct snapshot_file *f, const void *data, size_t len);
  * temporary file if this fails. */
 int snapshot_file_finish(struct snapshot_file *f, uint64_t digest);
 
+/* The same in steps. First the seals, and all of it is on disk; `digest` NULL: not known. Then it
+ * can be read at snapshot_file_path(). At last it gets its name in the folder; `f` is gone
+ * afterwards. */
+int snapshot_file_seal(struct snapshot_file *f, const uint64_t *digest);
+const char *snapshot_file_path(const struct snapshot_file *f);
+int snapshot_file_name(struct snapshot_file *f, const char *name);
+
 /* Gives it up. NULL is allowed. */
 void snapshot_file_abort(struct snapshot_file *f);
 

@@ -12,6 +12,7 @@
 #include "store/durable.h"
 #include "store/file_names.h"
 #include "store/snapshot_format.h"
+#include "store/snapshot_read.h"
 #include "store/txnlog_format.h"
 #include "store/txnlog_read.h"
 
@@ -32,9 +33,10 @@ static void note_cut(struct cut *cut, const struct file_name *file, uint64_t off
 }
 
 /* Behind the last record at or below `zxid`, or before the first above it. */
-static int find_cut(struct disk *disk, const char *folder, int64_t zxid, struct cut *cut)
+static int find_cut(struct disk *disk, const char *folder, size_t limit_bytes, int64_t zxid,
+                    struct cut *cut)
 {
-    struct txnlog_reader_options options = {.folder = folder};
+    struct txnlog_reader_options options = {.folder = folder, .limit_bytes = limit_bytes};
     struct txnlog_reader *r;
     struct txnlog_record record;
     enum txnlog_found found;
@@ -66,7 +68,8 @@ static int find_cut(struct disk *disk, const char *folder, int64_t zxid, struct 
     return rc;
 }
 
-/* Removes the files above `zxid`, newest first. */
+/* Removes the files above `zxid`, newest first. Each removal is on disk before the next: of two
+ * that are not, a crash may bring back the newer one alone. */
 static int remove_above(struct disk *disk, const char *folder, const char *prefix, int64_t zxid)
 {
     char path[FILE_PATH_BYTES];
@@ -79,13 +82,17 @@ static int remove_above(struct disk *disk, const char *folder, const char *prefi
     for (size_t i = list.count; rc == 0 && i > 0 && list.files[i - 1].zxid > zxid; i--) {
         file_path(path, folder, list.files[i - 1].name);
         rc = disk_remove(disk, path);
+        if (rc == 0) {
+            rc = disk_sync_folder(disk, folder);
+        }
     }
     file_list_fini(&list);
-    return rc == 0 ? disk_sync_folder(disk, folder) : rc;
+    return rc;
 }
 
 static int check_snapshots(struct disk *disk, const char *folder, int64_t zxid, struct cut *cut)
 {
+    char path[FILE_PATH_BYTES];
     struct file_list list;
     bool has_base = false;
     int rc = file_list_load(disk, folder, SNAPSHOT_PREFIX, &list);
@@ -93,12 +100,16 @@ static int check_snapshots(struct disk *disk, const char *folder, int64_t zxid, 
     if (rc != 0) {
         return rc;
     }
-    for (size_t i = 0; i < list.count; i++) {
-        has_base = has_base || list.files[i].zxid <= zxid;
-        cut->reaches_zxid = cut->reaches_zxid || list.files[i].zxid == zxid;
+    for (size_t i = 0; rc == 0 && i < list.count && list.files[i].zxid <= zxid; i++) {
+        bool is_whole = false;
+
+        file_path(path, folder, list.files[i].name);
+        rc = snapshot_looks_whole(disk, path, &is_whole);
+        has_base = has_base || is_whole;
+        cut->reaches_zxid = cut->reaches_zxid || (is_whole && list.files[i].zxid == zxid);
     }
     file_list_fini(&list);
-    return has_base && cut->reaches_zxid ? 0 : PAWL_ERR_NOT_FOUND;
+    return rc != 0 || (has_base && cut->reaches_zxid) ? rc : PAWL_ERR_NOT_FOUND;
 }
 
 static int cut_file(struct disk *disk, const char *folder, const struct cut *cut)
@@ -121,16 +132,17 @@ static int cut_file(struct disk *disk, const char *folder, const struct cut *cut
 }
 
 int txnlog_truncate(struct disk *log_disk, struct disk *snapshot_disk, const char *folder,
-                    int64_t zxid)
+                    size_t limit_bytes, int64_t zxid)
 {
     struct cut cut = {0};
-    int rc = find_cut(log_disk, folder, zxid, &cut);
+    int rc = find_cut(log_disk, folder, limit_bytes, zxid, &cut);
 
     if (rc == 0) {
         rc = check_snapshots(snapshot_disk, folder, zxid, &cut);
     }
     if (rc == 0) {
-        rc = durable_forget(log_disk, folder);
+        rc = durable_set(log_disk, folder,
+                         &(struct durable_known){.zxid = zxid, .log = cut.file_zxid});
     }
     if (rc == 0) {
         rc = remove_above(snapshot_disk, folder, SNAPSHOT_PREFIX, zxid);

@@ -309,6 +309,16 @@ void txnlog_roll(struct txnlog *log)
     log->earlier_bytes = 0;
 }
 
+void txnlog_forget(struct txnlog *log, int64_t last_zxid)
+{
+    ASSERT(!log->unsynced && log->rolled == NULL);
+    txnlog_roll(log);
+    ASSERT(log->file == NULL || log->failed != 0);
+    durable_free(log->durable);
+    log->durable = durable_new(log->disk, log->folder);
+    log->last_zxid = last_zxid;
+}
+
 uint64_t txnlog_size(const struct txnlog *log)
 {
     return log->earlier_bytes + segment_bytes(log);

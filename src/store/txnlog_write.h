@@ -42,6 +42,11 @@ int txnlog_sync(struct txnlog *log);
 /* The next append starts a new segment, and txnlog_size() counts from 0 again. */
 void txnlog_roll(struct txnlog *log);
 
+/* The files were changed under it, by truncation or because a snapshot took their place: lets go of
+ * them. The history ends with `last_zxid` now; the next append starts a new segment. All that was
+ * appended has been synced before. */
+void txnlog_forget(struct txnlog *log, int64_t last_zxid);
+
 /* Bytes of log files since the last txnlog_roll(), padding included: what snapSizeLimitInKb is
  * compared with. */
 uint64_t txnlog_size(const struct txnlog *log);

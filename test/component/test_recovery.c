@@ -189,7 +189,7 @@ static void truncation_does_what_zookeeper_does(void **state)
     struct tree *tree;
 
     (void)state;
-    assert_int_equal(txnlog_truncate(d, d, STORE_FOLDER, 0x100000004), 0);
+    assert_int_equal(txnlog_truncate(d, d, STORE_FOLDER, 0, 0x100000004), 0);
     assert_bytes_equal(sim_disk_get(s, STORE_FOLDER "/log.100000001"),
                        sim_disk_get(after, STORE_FOLDER "/log.100000001"));
     assert_int_equal(load(s, &plain, &tree, &report), 0);

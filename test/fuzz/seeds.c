@@ -180,7 +180,9 @@ static void seed_message(const struct quorum_message *m, void *arg)
         seed("vote", 0, m->bytes);
     } else if (strncmp(m->meaning, "NOTIF ", 6) == 0) {
         seed("vote", 1, m->bytes);
-    } else if (strstr(m->meaning, "SNAPSTREAM") == NULL) {
+    } else if (strstr(m->meaning, "SNAPSTREAM") != NULL) {
+        seed("stream", 6, m->bytes);
+    } else {
         bool sasl = m->bytes.len >= 8 && load_u64(m->bytes.data) == (uint64_t)QUORUM_AUTH_MAGIC;
 
         seed("packet", sasl, m->bytes);

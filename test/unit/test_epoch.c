@@ -22,7 +22,7 @@ static int load_text(const char *text, int64_t *out)
     int rc;
 
     sim_disk_put(s, FOLDER "/currentEpoch", bytes_str(text));
-    rc = epoch_load(sim_disk_disk(s), FOLDER, EPOCH_CURRENT, out);
+    rc = epoch_load(sim_disk_disk(s), FOLDER, EPOCH_CURRENT_FILE, out);
     sim_disk_free(s);
     return rc;
 }
@@ -50,9 +50,9 @@ static void a_saved_epoch_is_read_back_without_a_newline(void **state)
     int64_t epoch;
 
     (void)state;
-    assert_int_equal(epoch_load(sim_disk_disk(s), FOLDER, EPOCH_ACCEPTED, &epoch),
+    assert_int_equal(epoch_load(sim_disk_disk(s), FOLDER, EPOCH_ACCEPTED_FILE, &epoch),
                      PAWL_ERR_NOT_FOUND);
-    assert_int_equal(epoch_save(sim_disk_disk(s), FOLDER, EPOCH_ACCEPTED, 12), 0);
+    assert_int_equal(epoch_save(sim_disk_disk(s), FOLDER, EPOCH_ACCEPTED_FILE, 12), 0);
     sim_disk_restart(s, SIM_LOSE_ALL);
     assert_bytes_equal(sim_disk_get(s, FOLDER "/acceptedEpoch"), bytes_str("12"));
     sim_disk_free(s);
@@ -73,9 +73,9 @@ static void saving_is_all_or_nothing(void **state)
 
             sim_disk_put(s, FOLDER "/currentEpoch", bytes_str("3"));
             sim_disk_crash_at(s, n);
-            rc = epoch_save(sim_disk_disk(s), FOLDER, EPOCH_CURRENT, 4);
+            rc = epoch_save(sim_disk_disk(s), FOLDER, EPOCH_CURRENT_FILE, 4);
             sim_disk_restart(s, seed == 0 ? SIM_LOSE_ALL : SIM_LOSE_SOME);
-            assert_int_equal(epoch_load(sim_disk_disk(s), FOLDER, EPOCH_CURRENT, &epoch), 0);
+            assert_int_equal(epoch_load(sim_disk_disk(s), FOLDER, EPOCH_CURRENT_FILE, &epoch), 0);
             assert_true(epoch == 4 || (rc != 0 && epoch == 3));
             sim_disk_free(s);
         }
@@ -106,18 +106,20 @@ static void missing_files_take_the_epoch_of_the_data(void **state)
     sim_disk_free(s);
 }
 
-static void data_of_a_later_epoch_is_refused(void **state)
+static void data_of_an_epoch_that_was_not_promised_is_refused(void **state)
 {
     struct sim_disk *s = new_disk();
     struct epochs e;
 
     (void)state;
     sim_disk_put(s, FOLDER "/currentEpoch", bytes_str("2"));
-    sim_disk_put(s, FOLDER "/acceptedEpoch", bytes_str("3"));
+    sim_disk_put(s, FOLDER "/acceptedEpoch", bytes_str("2"));
     assert_int_equal(start(s, 0x300000001, &e), PAWL_ERR_CORRUPT);
-    sim_disk_put(s, FOLDER "/currentEpoch.tmp", bytes_str("3")); /* unless it was on its way */
+    assert_bytes_equal(sim_disk_get(s, FOLDER "/currentEpoch"), bytes_str("2"));
+    sim_disk_put(s, FOLDER "/acceptedEpoch", bytes_str("4")); /* else it is one that was joined */
     assert_int_equal(start(s, 0x300000001, &e), 0);
     assert_int_equal(e.current, 3);
+    assert_int_equal(e.accepted, 4);
     assert_bytes_equal(sim_disk_get(s, FOLDER "/currentEpoch"), bytes_str("3"));
     sim_disk_free(s);
 }
@@ -145,7 +147,7 @@ int main(void)
         cmocka_unit_test(a_saved_epoch_is_read_back_without_a_newline),
         cmocka_unit_test(saving_is_all_or_nothing),
         cmocka_unit_test(missing_files_take_the_epoch_of_the_data),
-        cmocka_unit_test(data_of_a_later_epoch_is_refused),
+        cmocka_unit_test(data_of_an_epoch_that_was_not_promised_is_refused),
         cmocka_unit_test(a_promise_below_the_current_epoch_is_refused),
     };
 

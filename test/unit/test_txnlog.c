@@ -551,20 +551,23 @@ static void read_errors_are_not_taken_for_the_end(void **state)
 
 /* ---- truncation ---- */
 
+/* As far as a quick look can tell. */
+static const char whole_snapshot[] = {'Z', 'K', 'S', 'N', 0, 0, 0, 0, 0, 1, '/'};
+
 static void truncation_takes_back_later_logs_and_snapshots(void **state)
 {
     struct fixture f;
 
     (void)state;
     setup(&f, NULL);
-    sim_disk_put(f.sim, FOLDER "/snapshot.0", bytes_str("s"));
-    sim_disk_put(f.sim, FOLDER "/snapshot.2", bytes_str("s"));
-    sim_disk_put(f.sim, FOLDER "/snapshot.4", bytes_str("s"));
+    sim_disk_put(f.sim, FOLDER "/snapshot.0", bytes_of(whole_snapshot, sizeof(whole_snapshot)));
+    sim_disk_put(f.sim, FOLDER "/snapshot.2", bytes_of(whole_snapshot, sizeof(whole_snapshot)));
+    sim_disk_put(f.sim, FOLDER "/snapshot.4", bytes_of(whole_snapshot, sizeof(whole_snapshot)));
     assert_int_equal(append(&f, 1, 5), 0);
     txnlog_roll(f.log);
     assert_int_equal(append(&f, 6, 7), 0);
     assert_int_equal(txnlog_sync(f.log), 0);
-    assert_int_equal(txnlog_truncate(f.disk, f.disk, FOLDER, 3), 0);
+    assert_int_equal(txnlog_truncate(f.disk, f.disk, FOLDER, 0, 3), 0);
     sim_disk_restart(f.sim, SIM_LOSE_ALL);
     expect_records(&f, 0, 1, 3, TXNLOG_END);
     assert_true(bytes_is_null(file(&f, "log.6")));
@@ -580,14 +583,15 @@ static void truncation_to_what_is_not_there_touches_nothing(void **state)
     (void)state;
     setup(&f, NULL);
     assert_int_equal(append(&f, 5, 9), 0);
-    sim_disk_put(f.sim, FOLDER "/snapshot.7", bytes_str("s"));
-    assert_int_equal(txnlog_truncate(f.disk, f.disk, FOLDER, 6), PAWL_ERR_NOT_FOUND); /* no base */
-    sim_disk_put(f.sim, FOLDER "/snapshot.2", bytes_str("s"));
-    assert_int_equal(txnlog_truncate(f.disk, f.disk, FOLDER, 3), PAWL_ERR_NOT_FOUND);
-    assert_int_equal(txnlog_truncate(f.disk, f.disk, FOLDER, 10), PAWL_ERR_NOT_FOUND);
+    sim_disk_put(f.sim, FOLDER "/snapshot.7", bytes_of(whole_snapshot, sizeof(whole_snapshot)));
+    assert_int_equal(txnlog_truncate(f.disk, f.disk, FOLDER, 0, 6),
+                     PAWL_ERR_NOT_FOUND); /* no base */
+    sim_disk_put(f.sim, FOLDER "/snapshot.2", bytes_of(whole_snapshot, sizeof(whole_snapshot)));
+    assert_int_equal(txnlog_truncate(f.disk, f.disk, FOLDER, 0, 3), PAWL_ERR_NOT_FOUND);
+    assert_int_equal(txnlog_truncate(f.disk, f.disk, FOLDER, 0, 10), PAWL_ERR_NOT_FOUND);
     assert_false(bytes_is_null(file(&f, "snapshot.7")));
     expect_records(&f, 0, 5, 9, TXNLOG_END);
-    assert_int_equal(txnlog_truncate(f.disk, f.disk, FOLDER, 2), 0); /* the snapshot's own */
+    assert_int_equal(txnlog_truncate(f.disk, f.disk, FOLDER, 0, 2), 0); /* the snapshot's own */
     expect_records(&f, 0, 3, 2, TXNLOG_END);
     teardown(&f);
 }
