@@ -20,7 +20,7 @@
     RULE(P8)                  /* no append after the tree was fast-forwarded for a vote */ \
     RULE(P9)                  /* a vote is not behind anything ever acked */               \
     RULE(QUORUM_COUNT)        /* a quorum is more than half */                             \
-    RULE(NEWLEADER_ACK)       /* nothing is acked before NEWLEADER */                      \
+    RULE(NEWLEADER_ACK)       /* a leader serves when a quorum has its history */          \
     RULE(TRUNC_ACROSS_EPOCHS) /* no TRUNC across epochs */                                 \
     RULE(SYNC_CONFIRMATION)   /* a sync is answered by who still leads */                  \
     RULE(SESSION_OWNER)       /* a write of a session comes from its owner */

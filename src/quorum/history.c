@@ -141,6 +141,18 @@ int64_t history_next(const struct history *h, int64_t zxid)
     return run->first > zxid ? run->first : zxid + 1;
 }
 
+int64_t history_before(const struct history *h, int64_t zxid)
+{
+    for (size_t i = h->n_runs; i > 0; i--) {
+        const struct history_run *run = &h->runs[i - 1];
+
+        if (run->first < zxid) {
+            return run->last < zxid ? run->last : zxid - 1;
+        }
+    }
+    return 0;
+}
+
 /* The learner has records behind our last one. Only its own epoch's leader can have sent those that
  * it shares with us; where our last record is of another epoch, nobody knows which these are. */
 static bool may_truncate(const struct history *h, int64_t p, int64_t last)

@@ -70,8 +70,9 @@ void history_trim(struct history *h, int64_t zxid);
 
 bool history_has(const struct history *h, int64_t zxid);
 
-/* The first record behind `zxid`; 0 if there is none. */
+/* The first record behind `zxid`, and the last one before it; 0 if there is none. */
 int64_t history_next(const struct history *h, int64_t zxid);
+int64_t history_before(const struct history *h, int64_t zxid);
 
 /* How to bring a learner that ends with `p` to `last`, a record of ours or what is below them. */
 enum sync_kind {

@@ -5,17 +5,13 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "quorum/broken.h"
+#include "quorum/zab.h"
 
 #ifdef PAWL_BREAKABLE
 enum broken_rule broken_rule = BROKEN_NONE;
 #endif
 
-struct quorum {
-    struct quorum_options options;
-    int64_t now_us;
-    struct quorum_effects *out;
-};
+/* --- effects --- */
 
 void quorum_effects_init(struct quorum_effects *e)
 {
@@ -28,6 +24,411 @@ void quorum_effects_fini(struct quorum_effects *e)
     quorum_effects_init(e);
 }
 
+struct quorum_effect *quorum_emit(struct quorum *q, enum quorum_effect_kind kind)
+{
+    struct quorum_effects *e = q->out;
+
+    if (e->count == e->capacity) {
+        e->capacity = e->capacity == 0 ? 16 : 2 * e->capacity;
+        e->items = must_realloc(e->items, e->capacity * sizeof *e->items);
+    }
+    e->items[e->count] = (struct quorum_effect){.kind = kind};
+    return &e->items[e->count++];
+}
+
+void quorum_send(struct quorum *q, link_id link, int32_t type, int64_t zxid, struct bytes data)
+{
+    struct quorum_effect *e = quorum_emit(q, QUORUM_DO_SEND);
+
+    ASSERT(link != 0);
+    e->link = link;
+    e->packet.type = type;
+    e->packet.zxid = zxid;
+    e->packet.data = data;
+    e->packet.auth.count = -1;
+}
+
+void quorum_close(struct quorum *q, link_id link, const char *reason)
+{
+    struct quorum_effect *e = quorum_emit(q, QUORUM_DO_CLOSE);
+
+    ASSERT(link != 0);
+    e->link = link;
+    e->reason = reason;
+}
+
+void quorum_save_epoch(struct quorum *q, enum quorum_epoch which, int64_t epoch)
+{
+    struct quorum_effect *e = quorum_emit(q, QUORUM_DO_SAVE_EPOCH);
+
+    ASSERT(epoch >= (which == EPOCH_ACCEPTED ? q->accepted_epoch : q->current_epoch));
+    e->which = which;
+    e->epoch = epoch;
+}
+
+/* What nobody can need from memory any more: it is in the tree, and in the files. Before a step:
+ * the effects of the last one pointed to it. */
+static void forget_old(struct quorum *q)
+{
+    recent_shrink(&q->recent, q->durable < q->committed ? q->durable : q->committed);
+}
+
+void quorum_append(struct quorum *q, int64_t zxid, struct bytes payload)
+{
+    struct quorum_effect *e = quorum_emit(q, QUORUM_DO_APPEND);
+
+    e->zxid = zxid;
+    e->bytes = payload;
+    history_append(&q->history, zxid);
+    recent_append(&q->recent, zxid, payload);
+}
+
+void quorum_commit(struct quorum *q, int64_t zxid)
+{
+    ASSERT(zxid > q->committed);
+    ASSERT(zxid <= history_last(&q->history));
+    q->committed = zxid;
+    quorum_emit(q, QUORUM_DO_COMMIT)->zxid = zxid;
+}
+
+bool quorum_is_enough(const struct quorum *q, const struct quorum_set *set)
+{
+    if (BROKEN(QUORUM_COUNT)) {
+        size_t n = 0;
+
+        for (int i = 0; i < (int)q->config->n_members; i++) {
+            n += quorum_set_has(set, i) && quorum_set_has(&q->config->voters, i);
+        }
+        return 2 * n >= q->config->n_voters - 1;
+    }
+    return quorum_config_contains(q->config, set);
+}
+
+/* --- phases --- */
+
+static const uint8_t may_follow[N_QUORUM_PHASES] = {
+    [QUORUM_NEW] = 1 << QUORUM_MENDING | 1 << QUORUM_LOOKING,
+    [QUORUM_MENDING] = 1 << QUORUM_LOOKING,
+    [QUORUM_LOOKING] = 1 << QUORUM_LEADING | 1 << QUORUM_LEARNING,
+    [QUORUM_LEADING] = 1 << QUORUM_STOPPING,
+    [QUORUM_LEARNING] = 1 << QUORUM_STOPPING,
+    [QUORUM_STOPPING] = 1 << QUORUM_LOOKING,
+};
+
+/* What is true between any two steps. */
+static void quorum_check(const struct quorum *q)
+{
+    ASSERT((q->phase == QUORUM_LEADING) <= (q->role == MEMBER_LEADING));
+    ASSERT((q->phase == QUORUM_LOOKING) <= (q->role == MEMBER_LOOKING));
+    ASSERT(q->durable <= history_last(&q->history));
+    ASSERT(q->committed <= history_last(&q->history));
+    ASSERT((q->phase == QUORUM_LEADING) || (q->leader.n_peers == 0));
+    ASSERT((q->phase == QUORUM_LEARNING) || (q->learner.link == 0));
+    if (q->phase != QUORUM_NEW && q->phase != QUORUM_MENDING) {
+        ASSERT(q->accepted_epoch >= q->current_epoch);
+    }
+}
+
+static void quorum_move(struct quorum *q, enum quorum_phase next)
+{
+    ASSERT(may_follow[q->phase] & 1 << next);
+    q->phase = next;
+}
+
+/* --- the election --- */
+
+static void take_role(struct quorum *q, int64_t leader, enum member_state role)
+{
+    ASSERT(q->phase == QUORUM_LOOKING);
+    ASSERT((role == MEMBER_LEADING) == (leader == q->options.sid));
+    q->role = role;
+    q->leader_sid = leader;
+    if (role == MEMBER_LEADING) {
+        quorum_move(q, QUORUM_LEADING);
+        leader_begin(q);
+    } else {
+        quorum_move(q, QUORUM_LEARNING);
+        learner_begin(q);
+    }
+}
+
+static void ask_election(struct quorum *q, const struct election_input *in)
+{
+    size_t before = q->elected.n;
+
+    election_step(q->election, q->now_us, in, &q->elected);
+    for (size_t i = before; i < q->elected.n; i++) {
+        if (q->elected.effect[i].kind == ELECTION_ELECTED) {
+            take_role(q, q->elected.effect[i].id, q->elected.effect[i].state);
+            return; /* the last word of an election */
+        }
+    }
+}
+
+/* At the end of a step: until then the election may be asked again, and its bytes move. */
+static void emit_notifications(struct quorum *q)
+{
+    for (size_t i = 0; i < q->elected.n; i++) {
+        const struct election_effect *effect = &q->elected.effect[i];
+
+        if (effect->kind == ELECTION_NOTIFY) {
+            struct quorum_effect *e = quorum_emit(q, QUORUM_DO_NOTIFY);
+
+            e->sid = effect->id;
+            e->bytes = effect->bytes;
+        }
+    }
+}
+
+/* P9: the vote is not behind anything that was ever acked, so it names all that is logged. */
+static void look(struct quorum *q)
+{
+    int64_t last = history_last(&q->history);
+
+    quorum_move(q, QUORUM_LOOKING);
+    q->role = MEMBER_LOOKING;
+    q->leader_sid = SID_NOBODY;
+    ask_election(q, &(struct election_input){.kind = ELECTION_START,
+                                             .zxid = BROKEN(P9) ? q->committed : last,
+                                             .epoch = q->current_epoch});
+}
+
+void quorum_synced(struct quorum *q, int64_t epoch)
+{
+    ask_election(q, &(struct election_input){.kind = ELECTION_SYNCED, .epoch = epoch});
+}
+
+void quorum_leave(struct quorum *q, const char *reason)
+{
+    if (q->phase == QUORUM_LEADING) {
+        leader_end(q);
+    } else {
+        ASSERT(q->phase == QUORUM_LEARNING);
+        learner_end(q);
+    }
+    quorum_move(q, QUORUM_STOPPING);
+    quorum_emit(q, QUORUM_DO_STOP)->reason = reason;
+    ask_election(q, &(struct election_input){.kind = ELECTION_LEAVE});
+}
+
+/* --- beginning and end of a role --- */
+
+/* A crash in the middle of a synchronisation leaves a log of a later epoch than currentEpoch. It is
+ * a beginning of that epoch's history without a hole, so nobody with less of it can win by it. */
+static void mend_epochs(struct quorum *q)
+{
+    int64_t epoch = zxid_epoch(history_last(&q->history));
+
+    if (epoch < q->current_epoch) {
+        epoch = q->current_epoch;
+    }
+    if (q->accepted_epoch < epoch) {
+        quorum_save_epoch(q, EPOCH_ACCEPTED, epoch);
+    }
+    if (q->current_epoch < epoch) {
+        quorum_save_epoch(q, EPOCH_CURRENT, epoch);
+    }
+}
+
+static void start(struct quorum *q, const struct quorum_input *in)
+{
+    ASSERT(q->phase == QUORUM_NEW);
+    ASSERT(in->zxid >= 0);
+    history_fini(&q->history);
+    if (in->history != NULL) {
+        history_copy(&q->history, in->history);
+    } else {
+        history_init(&q->history, in->zxid);
+    }
+    ASSERT(history_last(&q->history) == in->zxid);
+    q->durable = in->zxid;
+    q->committed = in->zxid;
+    q->accepted_epoch = in->accepted_epoch;
+    q->current_epoch = in->current_epoch;
+    mend_epochs(q);
+    if (q->out->count > 0) {
+        quorum_move(q, QUORUM_MENDING);
+    } else {
+        look(q);
+    }
+}
+
+static void go_on_mending(struct quorum *q)
+{
+    int64_t epoch = zxid_epoch(history_last(&q->history));
+
+    if (q->current_epoch >= epoch && q->accepted_epoch >= q->current_epoch) {
+        look(q);
+    }
+}
+
+/* The tree has all that is logged, committed or not: it is our history, and if we lead it will be
+ * everybody's. */
+static void stopped(struct quorum *q, int64_t zxid)
+{
+    ASSERT(q->phase == QUORUM_STOPPING);
+    ASSERT(zxid == history_last(&q->history));
+    q->durable = zxid;
+    q->committed = zxid;
+    look(q);
+}
+
+/* --- inputs that concern every role --- */
+
+static void epoch_saved(struct quorum *q, enum quorum_epoch which, int64_t epoch)
+{
+    int64_t *saved = which == EPOCH_ACCEPTED ? &q->accepted_epoch : &q->current_epoch;
+
+    ASSERT(epoch >= *saved);
+    *saved = epoch;
+}
+
+static void log_durable(struct quorum *q, int64_t zxid)
+{
+    ASSERT(zxid <= history_last(&q->history));
+    if (zxid > q->durable) {
+        q->durable = zxid;
+    }
+}
+
+/* What is behind `zxid` is gone, from the log and from memory. */
+static void truncated(struct quorum *q, int64_t zxid)
+{
+    history_cut(&q->history, zxid);
+    recent_clear(&q->recent);
+    q->durable = zxid;
+    q->committed = zxid;
+}
+
+/* Nothing that the log had before counts: it may never have been committed, and what lies between
+ * it and the snapshot is missing. */
+static void snapshot_loaded(struct quorum *q, int64_t zxid)
+{
+    history_fini(&q->history);
+    history_init(&q->history, zxid);
+    recent_clear(&q->recent);
+    q->durable = zxid;
+    q->committed = zxid;
+}
+
+/* The state that every role has; what the role makes of it comes after. */
+static void note(struct quorum *q, const struct quorum_input *in)
+{
+    switch (in->kind) {
+    case QUORUM_IN_EPOCH_SAVED:
+        epoch_saved(q, in->which, in->epoch);
+        break;
+    case QUORUM_IN_LOG_DURABLE:
+        log_durable(q, in->zxid);
+        break;
+    case QUORUM_IN_TRUNCATED:
+        truncated(q, in->zxid);
+        break;
+    case QUORUM_IN_SNAPSHOT_LOADED:
+        snapshot_loaded(q, in->zxid);
+        break;
+    case QUORUM_IN_LOG_TRIMMED:
+        history_trim(&q->history, in->zxid);
+        break;
+    default:
+        break;
+    }
+}
+
+static void election_input(struct quorum *q, const struct quorum_input *in)
+{
+    struct election_input e = {.id = in->sid, .bytes = in->bytes};
+
+    switch (in->kind) {
+    case QUORUM_IN_NOTIFICATION:
+        e.kind = ELECTION_NOTIFICATION;
+        break;
+    case QUORUM_IN_REFUSED:
+        e.kind = ELECTION_REFUSED;
+        break;
+    default:
+        ASSERT(in->kind == QUORUM_IN_TICK);
+        e.kind = ELECTION_TICK;
+        break;
+    }
+    ask_election(q, &e);
+}
+
+/* Without a role a link is nobody's. */
+static void idle_step(struct quorum *q, const struct quorum_input *in)
+{
+    switch (in->kind) {
+    case QUORUM_IN_LINK_UP:
+        quorum_close(q, in->link, "not wanted any more");
+        break;
+    case QUORUM_IN_STOPPED:
+        stopped(q, in->zxid);
+        break;
+    case QUORUM_IN_EPOCH_SAVED:
+        if (q->phase == QUORUM_MENDING) {
+            go_on_mending(q);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static void role_step(struct quorum *q, const struct quorum_input *in)
+{
+    if (q->phase == QUORUM_LEADING) {
+        leader_step(q, in);
+    } else if (q->phase == QUORUM_LEARNING) {
+        learner_step(q, in);
+    } else {
+        idle_step(q, in);
+    }
+}
+
+static void resign(struct quorum *q)
+{
+    if (q->phase == QUORUM_LEADING || q->phase == QUORUM_LEARNING) {
+        quorum_leave(q, "asked to");
+    }
+}
+
+void quorum_step(struct quorum *q, int64_t now_us, const struct quorum_input *in,
+                 struct quorum_effects *out)
+{
+    ASSERT((q->phase == QUORUM_NEW) == (in->kind == QUORUM_IN_START));
+    ASSERT(now_us >= q->now_us);
+    q->now_us = now_us;
+    q->out = out;
+    out->count = 0;
+    forget_old(q);
+    election_effects_clear(&q->elected);
+    switch (in->kind) {
+    case QUORUM_IN_START:
+        start(q, in);
+        break;
+    case QUORUM_IN_NOTIFICATION:
+    case QUORUM_IN_REFUSED:
+        election_input(q, in);
+        break;
+    case QUORUM_IN_TICK:
+        election_input(q, in);
+        role_step(q, in);
+        break;
+    case QUORUM_IN_RESIGN:
+        resign(q);
+        break;
+    default:
+        note(q, in);
+        role_step(q, in);
+        break;
+    }
+    emit_notifications(q);
+    quorum_check(q);
+    q->out = NULL;
+}
+
+/* --- life --- */
+
 struct quorum *quorum_new(const struct quorum_options *options)
 {
     struct quorum *q = must_zalloc(sizeof *q);
@@ -36,31 +437,87 @@ struct quorum *quorum_new(const struct quorum_options *options)
     ASSERT(options->init_limit > 0);
     ASSERT(options->sync_limit > 0);
     q->options = *options;
+    q->config = options->config;
+    q->self = quorum_config_is_voter(q->config, options->sid) && !options->observer
+                  ? quorum_config_find(q->config, options->sid)
+                  : -1;
+    q->role = MEMBER_LOOKING;
+    q->leader_sid = SID_NOBODY;
+    strbuf_init(&q->config_text, STRBUF_NO_LIMIT);
+    quorum_config_write(q->config, &q->config_text);
+    q->election = election_new(&(struct election_options){
+        .id = options->sid, .observer = options->observer, .config = q->config});
+    election_effects_init(&q->elected);
+    history_init(&q->history, 0);
+    recent_init(&q->recent, options->recent_bytes);
+    list_init(&q->leader.peers);
+    learner_init(q);
     return q;
 }
 
 void quorum_free(struct quorum *q)
 {
-    free(q);
-}
+    struct quorum_effects unheard;
 
-void quorum_step(struct quorum *q, int64_t now_us, const struct quorum_input *in,
-                 struct quorum_effects *out)
-{
-    (void)in;
-    ASSERT(now_us >= q->now_us);
-    q->now_us = now_us;
-    out->count = 0;
+    quorum_effects_init(&unheard);
+    q->out = &unheard;
+    leader_end(q);
+    quorum_effects_fini(&unheard);
+    learner_fini(q);
+    recent_fini(&q->recent);
+    history_fini(&q->history);
+    election_effects_fini(&q->elected);
+    election_free(q->election);
+    strbuf_fini(&q->config_text);
+    free(q);
 }
 
 int64_t quorum_next_us(const struct quorum *q)
 {
-    (void)q;
-    return INT64_MAX;
+    int64_t next = election_next_us(q->election);
+    int64_t role = INT64_MAX;
+
+    if (q->phase == QUORUM_LEADING) {
+        role = leader_next_us(q);
+    } else if (q->phase == QUORUM_LEARNING) {
+        role = learner_next_us(q);
+    }
+    return role < next ? role : next;
+}
+
+static bool is_serving(const struct quorum *q)
+{
+    return (q->phase == QUORUM_LEADING && q->leader.phase == LEADER_ACTIVE) ||
+           (q->phase == QUORUM_LEARNING && q->learner.phase == LEARNER_SERVING);
+}
+
+/* Outstanding are the records behind the last committed one; while a leader is active these are
+ * all of its own epoch. */
+static size_t n_outstanding(const struct quorum *q)
+{
+    return q->recent.count - recent_behind(&q->recent, q->committed);
 }
 
 struct quorum_status quorum_status(const struct quorum *q)
 {
-    (void)q;
-    return (struct quorum_status){.role = MEMBER_LOOKING, .leader = SID_NOBODY};
+    struct quorum_status s = {
+        .role = q->role,
+        .stopping = q->phase == QUORUM_STOPPING,
+        .serving = is_serving(q),
+        .leader = q->leader_sid,
+        .accepted_epoch = q->accepted_epoch,
+        .current_epoch = q->current_epoch,
+        .last_zxid = history_last(&q->history),
+        .durable_zxid = q->durable,
+        .committed_zxid = q->committed,
+        .n_outstanding = n_outstanding(q),
+    };
+    struct peer *p;
+
+    leader_for_each(p, q)
+    {
+        s.n_learners += p->state == PEER_SERVED;
+        s.n_synced_voters += p->state == PEER_SERVED && p->index >= 0;
+    }
+    return s;
 }

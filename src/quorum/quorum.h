@@ -58,6 +58,7 @@ enum quorum_input_kind {
     QUORUM_IN_START,        /* last_zxid, accepted, current, history: once, first: as recovered */
     QUORUM_IN_TICK,         /* time has passed: at least every tick/2 and at quorum_next_us() */
     QUORUM_IN_NOTIFICATION, /* sid, bytes: a notification's payload, without its length */
+    QUORUM_IN_REFUSED,      /* sid: nobody listens at its election port */
 
     QUORUM_IN_LINK_UP,     /* link, sid: dialled to sid; or accepted, and sid is SID_NOBODY */
     QUORUM_IN_LINK_DOWN,   /* link: gone, whoever ended it */
@@ -100,8 +101,8 @@ struct quorum_input {
 };
 
 enum quorum_effect_kind {
-    QUORUM_DO_NOTIFY, /* sid, bytes (with its length): one-message queue per peer, last one sent
-                         again on a new connection: the election transport's business */
+    QUORUM_DO_NOTIFY, /* sid, bytes: a payload; one-message queue per peer, the last one sent again
+                         on a new connection: the election transport's business */
 
     QUORUM_DO_LISTEN,   /* on the quorum port; LINK_UP for each that comes */
     QUORUM_DO_UNLISTEN, /* and no LINK_UP any more */

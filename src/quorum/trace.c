@@ -80,7 +80,6 @@ static void put_packet(struct strbuf *out, const struct packet *p)
     put_data(out, p);
 }
 
-/* Notifications begin with their state, or with their length and then the state. */
 static void put_notification(struct strbuf *out, struct bytes payload)
 {
     static const char *const states[] = {"LOOKING", "FOLLOWING", "LEADING", "OBSERVING"};
@@ -103,22 +102,11 @@ static void put_notification(struct strbuf *out, struct bytes payload)
     strbuf_printf(out, " round %" PRId64, n.election_epoch);
 }
 
-static void put_frame(struct strbuf *out, struct bytes frame)
-{
-    struct bytes payload;
-    size_t used;
-
-    if (notification_frame(frame, &payload, &used) == STREAM_WHOLE) {
-        put_notification(out, payload);
-    } else {
-        put_size(out, frame);
-    }
-}
-
 static const char *const input_names[] = {
     [QUORUM_IN_START] = "START",
     [QUORUM_IN_TICK] = "TICK",
     [QUORUM_IN_NOTIFICATION] = "NOTIFICATION",
+    [QUORUM_IN_REFUSED] = "REFUSED",
     [QUORUM_IN_LINK_UP] = "LINK_UP",
     [QUORUM_IN_LINK_DOWN] = "LINK_DOWN",
     [QUORUM_IN_DIAL_FAILED] = "DIAL_FAILED",
@@ -166,6 +154,7 @@ void trace_input(struct strbuf *out, const struct quorum_input *in)
         put_link(out, in->link);
         break;
     case QUORUM_IN_DIAL_FAILED:
+    case QUORUM_IN_REFUSED:
         put_sid(out, in->sid);
         break;
     case QUORUM_IN_PACKET:
@@ -222,7 +211,7 @@ void trace_effect(struct strbuf *out, const struct quorum_effect *e)
     switch (e->kind) {
     case QUORUM_DO_NOTIFY:
         put_sid(out, e->sid);
-        put_frame(out, e->bytes);
+        put_notification(out, e->bytes);
         break;
     case QUORUM_DO_LISTEN:
     case QUORUM_DO_UNLISTEN:

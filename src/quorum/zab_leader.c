@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A leader and its learners: discovery, who counts, who is still there. */
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "quorum/zab.h"
+
+enum { PEERS_MAX = 1024 };
+
+/* --- learners --- */
+
+static const uint8_t peer_may_follow[N_PEER_STATES] = {
+    [PEER_GREETING] = 1 << PEER_INFORMED, [PEER_INFORMED] = 1 << PEER_INVITED,
+    [PEER_INVITED] = 1 << PEER_JOINING,   [PEER_JOINING] = 1 << PEER_SYNCING,
+    [PEER_SYNCING] = 1 << PEER_READY,     [PEER_READY] = 1 << PEER_SERVED,
+};
+
+void peer_move(struct peer *p, enum peer_state next)
+{
+    ASSERT(peer_may_follow[p->state] & 1 << next);
+    p->state = next;
+    ASSERT(p->state == PEER_GREETING || p->sid != SID_NOBODY);
+    ASSERT(p->acked <= p->sent);
+}
+
+struct peer *leader_find(const struct quorum *q, link_id id)
+{
+    struct peer *p;
+
+    leader_for_each(p, q)
+    {
+        if (p->id == id) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static void add_peer(struct quorum *q, link_id id)
+{
+    struct peer *p;
+
+    ASSERT(leader_find(q, id) == NULL);
+    if (q->leader.n_peers == PEERS_MAX) {
+        quorum_close(q, id, "too many learners");
+        return;
+    }
+    p = must_zalloc(sizeof *p);
+    p->id = id;
+    p->state = PEER_GREETING;
+    p->sid = SID_NOBODY;
+    p->index = -1;
+    p->heard_us = q->now_us;
+    list_push_back(&q->leader.peers, &p->link);
+    q->leader.n_peers++;
+}
+
+void leader_drop(struct quorum *q, struct peer *p)
+{
+    if (p->state == PEER_SERVED) {
+        struct quorum_effect *e = quorum_emit(q, QUORUM_DO_LINK_GONE);
+
+        e->link = p->id;
+        e->sid = p->sid;
+    }
+    list_remove(&p->link);
+    free(p);
+    q->leader.n_peers--;
+}
+
+void leader_refuse(struct quorum *q, struct peer *p, const char *reason)
+{
+    quorum_close(q, p->id, reason);
+    leader_drop(q, p);
+}
+
+/* One link per learner: who comes again has lost the old one, even if we have not noticed. */
+static void drop_older(struct quorum *q, const struct peer *newer)
+{
+    struct peer *p;
+
+    leader_for_each(p, q)
+    {
+        if (p != newer && p->sid == newer->sid && p->sid >= 0) {
+            leader_refuse(q, p, "the same member has connected again");
+            return;
+        }
+    }
+}
+
+/* Ourselves, and the voters among the learners that are at least there. */
+static struct quorum_set voters_at(const struct quorum *q, enum peer_state state)
+{
+    struct quorum_set set = QUORUM_SET_EMPTY;
+    struct peer *p;
+
+    quorum_set_add(&set, q->self);
+    leader_for_each(p, q)
+    {
+        if (p->index >= 0 && p->state >= state) {
+            quorum_set_add(&set, p->index);
+        }
+    }
+    return set;
+}
+
+/* --- phases --- */
+
+static const uint8_t phase_may_follow[N_LEADER_PHASES] = {
+    [LEADER_DISCOVERY] = 1 << LEADER_NAMING,
+    [LEADER_NAMING] = 1 << LEADER_PROMISING,
+    [LEADER_PROMISING] = 1 << LEADER_UNITING,
+    [LEADER_UNITING] = 1 << LEADER_ACTIVE,
+};
+
+static void leader_check(const struct quorum *q)
+{
+    const struct leader *l = &q->leader;
+
+    ASSERT(l->phase == LEADER_DISCOVERY || l->epoch > 0);
+    ASSERT(l->phase <= LEADER_NAMING || BROKEN(P1) || q->accepted_epoch >= l->epoch);
+    ASSERT(l->phase != LEADER_ACTIVE || BROKEN(P3) || q->current_epoch == l->epoch);
+    ASSERT(l->phase == LEADER_ACTIVE || l->n_wishes == 0);
+}
+
+/* Each phase that depends on others has its own limit. */
+static void phase_move(struct quorum *q, enum leader_phase next)
+{
+    bool waits_for_others = next != LEADER_NAMING && next != LEADER_ACTIVE;
+
+    ASSERT(phase_may_follow[q->leader.phase] & 1 << next);
+    q->leader.phase = next;
+    q->leader.deadline_us =
+        waits_for_others ? q->now_us + ticks_us(q, q->options.init_limit) : INT64_MAX;
+    leader_check(q);
+}
+
+static void invite(struct quorum *q, struct peer *p)
+{
+    static const uint8_t protocol_version[4] = {0, 1, 0, 0};
+
+    peer_move(p, PEER_INVITED);
+    p->heard_us = q->now_us;
+    quorum_send(q, p->id, PACKET_LEADER_INFO, zxid_make(q->leader.epoch, 0),
+                bytes_of(protocol_version, sizeof protocol_version));
+}
+
+/* P1: the epoch is ours on disk before anybody hears of it. After a crash we would name the same
+ * one again, for another history. */
+static void begin_promising(struct quorum *q)
+{
+    struct peer *p;
+
+    phase_move(q, LEADER_PROMISING);
+    leader_for_each(p, q)
+    {
+        if (p->state == PEER_INFORMED) {
+            invite(q, p);
+        }
+    }
+}
+
+static void try_naming(struct quorum *q)
+{
+    struct quorum_set set = voters_at(q, PEER_INFORMED);
+    int64_t largest = q->seen_epoch > q->accepted_epoch ? q->seen_epoch : q->accepted_epoch;
+
+    if (q->leader.phase != LEADER_DISCOVERY || !quorum_is_enough(q, &set)) {
+        return;
+    }
+    if (largest >= INT32_MAX) {
+        quorum_leave(q, "there are no more epochs");
+        return;
+    }
+    q->leader.epoch = largest + 1;
+    phase_move(q, LEADER_NAMING);
+    quorum_save_epoch(q, EPOCH_ACCEPTED, q->leader.epoch);
+    if (BROKEN(P1)) {
+        begin_promising(q);
+    }
+}
+
+/* Promises count unless the learner had given this one before: then it may have been to another
+ * leader with the same epoch. */
+static bool promises_are_enough(const struct quorum *q)
+{
+    struct quorum_set set = voters_at(q, PEER_JOINING);
+    struct peer *p;
+
+    leader_for_each(p, q)
+    {
+        if (p->index >= 0 && p->state >= PEER_JOINING && p->current_epoch == -1) {
+            quorum_set_remove(&set, p->index);
+        }
+    }
+    return quorum_is_enough(q, &set);
+}
+
+static void try_activating(struct quorum *q)
+{
+    struct quorum_set set = voters_at(q, PEER_READY);
+    struct peer *p;
+
+    if (q->leader.phase != LEADER_UNITING) {
+        return;
+    }
+    /* P3: we count ourselves when currentEpoch is on disk. */
+    if (q->current_epoch != q->leader.epoch && !BROKEN(P3)) {
+        return;
+    }
+    if (!quorum_is_enough(q, &set) && !BROKEN(NEWLEADER_ACK)) {
+        return;
+    }
+    phase_move(q, LEADER_ACTIVE);
+    q->leader.next_ping_us = q->now_us + ticks_us(q, 1) / 2;
+    quorum_emit(q, QUORUM_DO_LEAD)->epoch = q->leader.epoch;
+    quorum_synced(q, q->leader.epoch);
+    leader_for_each(p, q)
+    {
+        if (p->state == PEER_READY) {
+            sync_finish(q, p);
+        }
+    }
+}
+
+static void try_uniting(struct quorum *q)
+{
+    struct peer *p;
+
+    if (q->leader.phase != LEADER_PROMISING || !promises_are_enough(q)) {
+        return;
+    }
+    phase_move(q, LEADER_UNITING);
+    quorum_save_epoch(q, EPOCH_CURRENT, q->leader.epoch);
+    leader_for_each(p, q)
+    {
+        if (p->state == PEER_JOINING) {
+            sync_begin(q, p);
+        }
+    }
+    try_activating(q);
+}
+
+static void epoch_was_saved(struct quorum *q, enum quorum_epoch which)
+{
+    if (which == EPOCH_ACCEPTED && q->leader.phase == LEADER_NAMING) {
+        ASSERT(q->accepted_epoch == q->leader.epoch);
+        begin_promising(q);
+        try_uniting(q);
+    } else if (which == EPOCH_CURRENT) {
+        try_activating(q);
+    }
+}
+
+/* --- packets of discovery --- */
+
+/* Who has accepted a later epoch can never follow this one. We start over, with an epoch behind
+ * its, or it would be left outside for as long as we lead. */
+static bool is_too_far(const struct quorum *q, const struct peer *p)
+{
+    return p->index >= 0 && q->leader.phase != LEADER_DISCOVERY &&
+           p->accepted_epoch > q->leader.epoch;
+}
+
+static void take_identity(struct quorum *q, struct peer *p, const struct packet *packet,
+                          const struct learner_info *info)
+{
+    p->observer = packet->type == PACKET_OBSERVER_INFO;
+    p->sid = info->has_server_id ? info->server_id : --q->leader.last_assigned;
+    p->accepted_epoch = zxid_epoch(packet->zxid);
+    if (!p->observer && quorum_config_is_voter(q->config, p->sid)) {
+        p->index = quorum_config_find(q->config, p->sid);
+    }
+    if (p->index >= 0 && p->accepted_epoch > q->seen_epoch) {
+        q->seen_epoch = p->accepted_epoch;
+    }
+}
+
+static void take_info(struct quorum *q, struct peer *p, const struct packet *packet)
+{
+    struct learner_info info;
+
+    if ((packet->type != PACKET_FOLLOWER_INFO && packet->type != PACKET_OBSERVER_INFO) ||
+        packet->zxid < 0 || !learner_info_read(packet->data, &info)) {
+        leader_refuse(q, p, "expected who it is");
+        return;
+    }
+    if (info.has_server_id && (info.server_id == q->options.sid || info.server_id == SID_NOBODY)) {
+        leader_refuse(q, p, "has an id that it cannot have");
+        return;
+    }
+    if (info.config_version > q->config->version) {
+        leader_refuse(q, p, "has a newer configuration");
+        return;
+    }
+    take_identity(q, p, packet, &info);
+    drop_older(q, p);
+    if (is_too_far(q, p)) {
+        quorum_leave(q, "a voter has accepted a later epoch");
+        return;
+    }
+    peer_move(p, PEER_INFORMED);
+    if (q->leader.phase >= LEADER_PROMISING) {
+        invite(q, p);
+    } else {
+        try_naming(q);
+    }
+}
+
+/* A learner with more than we have must not be cut back: the election went wrong. */
+static bool is_ahead(const struct quorum *q, const struct peer *p)
+{
+    if (p->current_epoch == -1 || q->leader.phase != LEADER_PROMISING) {
+        return false;
+    }
+    return p->current_epoch > q->current_epoch ||
+           (p->current_epoch == q->current_epoch && p->last_zxid > history_last(&q->history));
+}
+
+static void take_promise(struct quorum *q, struct peer *p, const struct packet *packet)
+{
+    int32_t epoch;
+
+    if (packet->type != PACKET_ACK_EPOCH || packet->zxid < 0 ||
+        !packet_int_read(packet->data, &epoch) || epoch < -1) {
+        leader_refuse(q, p, "expected its promise for the epoch");
+        return;
+    }
+    p->current_epoch = epoch;
+    p->last_zxid = packet->zxid;
+    if (is_ahead(q, p)) {
+        leader_refuse(q, p, "is ahead of this leader");
+        return;
+    }
+    peer_move(p, PEER_JOINING);
+    if (q->leader.phase >= LEADER_UNITING) {
+        sync_begin(q, p);
+    } else {
+        try_uniting(q);
+    }
+}
+
+static void take_new_leader_ack(struct quorum *q, struct peer *p, const struct packet *packet)
+{
+    if (packet->type != PACKET_ACK) {
+        leader_refuse(q, p, "expected its ack of NEWLEADER");
+        return;
+    }
+    if (packet->zxid != zxid_make(q->leader.epoch, 0)) {
+        return; /* learners before 3.8.5 may ack a proposal of the DIFF first */
+    }
+    peer_move(p, PEER_READY);
+    p->sending_snapshot = false;
+    if (q->leader.phase == LEADER_ACTIVE) {
+        sync_finish(q, p);
+    } else {
+        try_activating(q);
+    }
+}
+
+/* --- packets of the broadcast --- */
+
+static void hand_up(struct quorum *q, const struct peer *p, const struct packet *packet)
+{
+    struct quorum_effect *e = quorum_emit(q, QUORUM_DO_RECEIVED);
+
+    e->link = p->id;
+    e->sid = p->sid;
+    e->packet = *packet;
+}
+
+static void take_pong(struct quorum *q, struct peer *p, const struct packet *packet)
+{
+    if (p->pings_answered == p->pings_sent) {
+        leader_refuse(q, p, "answers what was not asked");
+        return;
+    }
+    hand_up(q, p, packet);
+    confirm_pong(q, p);
+}
+
+static void take_request(struct quorum *q, struct peer *p, const struct packet *packet)
+{
+    switch (packet->type) {
+    case PACKET_ACK:
+        broadcast_ack(q, p, packet->zxid);
+        break;
+    case PACKET_PING:
+        take_pong(q, p, packet);
+        break;
+    case PACKET_REQUEST:
+    case PACKET_REVALIDATE:
+        hand_up(q, p, packet);
+        break;
+    default:
+        break; /* unknown ones are ignored, by both sides */
+    }
+}
+
+static void take_packet(struct quorum *q, link_id id, const struct packet *packet)
+{
+    struct peer *p = leader_find(q, id);
+
+    if (p == NULL) {
+        return;
+    }
+    p->heard_us = q->now_us;
+    switch (p->state) {
+    case PEER_GREETING:
+        take_info(q, p, packet);
+        break;
+    case PEER_INVITED:
+        take_promise(q, p, packet);
+        break;
+    case PEER_SYNCING:
+        take_new_leader_ack(q, p, packet);
+        break;
+    case PEER_SERVED:
+        take_request(q, p, packet);
+        break;
+    default:
+        if (p->state != PEER_READY || packet->type != PACKET_ACK) {
+            leader_refuse(q, p, "speaks out of turn");
+        }
+        break;
+    }
+}
+
+/* --- time --- */
+
+/* Who is expected to say something, and has not for too long. */
+static const char *overdue(const struct quorum *q, const struct peer *p)
+{
+    int64_t silent_us = q->now_us - p->heard_us;
+
+    switch (p->state) {
+    case PEER_SERVED:
+        if (silent_us > ticks_us(q, q->options.sync_limit)) {
+            return "silent for syncLimit";
+        }
+        if (p->awaited != 0 && q->now_us - p->awaited_us > ticks_us(q, q->options.sync_limit)) {
+            return "has not acked a proposal for syncLimit";
+        }
+        return NULL;
+    case PEER_GREETING:
+    case PEER_INVITED:
+    case PEER_SYNCING:
+        if (!p->sending_snapshot && silent_us > ticks_us(q, q->options.init_limit)) {
+            return "silent for initLimit";
+        }
+        return NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* Whether it belongs to those we lead. One that is being synchronised may take its time. */
+static bool is_with_us(const struct quorum *q, const struct peer *p)
+{
+    int64_t limit = q->options.sync_limit;
+
+    if (p->state < PEER_INFORMED) {
+        return false;
+    }
+    if (p->state != PEER_SERVED) {
+        limit += q->options.init_limit;
+    }
+    return p->sending_snapshot || q->now_us - p->heard_us <= ticks_us(q, limit);
+}
+
+static bool still_leads(const struct quorum *q)
+{
+    struct quorum_set set = QUORUM_SET_EMPTY;
+    struct peer *p;
+
+    quorum_set_add(&set, q->self);
+    leader_for_each(p, q)
+    {
+        if (p->index >= 0 && is_with_us(q, p)) {
+            quorum_set_add(&set, p->index);
+        }
+    }
+    return quorum_is_enough(q, &set);
+}
+
+/* Everybody who has NEWLEADER, synchronised or not: it must not take us for dead. */
+static void ping_all(struct quorum *q)
+{
+    struct peer *p;
+
+    leader_for_each(p, q)
+    {
+        if (p->state >= PEER_SYNCING && !p->sending_snapshot) {
+            confirm_ping(q, p);
+        }
+    }
+}
+
+static void look_after(struct quorum *q)
+{
+    struct peer *p;
+
+    q->leader.next_ping_us = q->now_us + ticks_us(q, 1) / 2;
+    leader_for_each(p, q)
+    {
+        const char *reason = overdue(q, p);
+
+        if (reason != NULL) {
+            leader_refuse(q, p, reason);
+        }
+    }
+    if (q->leader.phase == LEADER_ACTIVE && !still_leads(q)) {
+        quorum_leave(q, "not enough learners are left");
+        return;
+    }
+    ping_all(q);
+}
+
+static void leader_tick(struct quorum *q)
+{
+    static const char *const too_late[] = {
+        [LEADER_DISCOVERY] = "no quorum has connected within initLimit",
+        [LEADER_PROMISING] = "no quorum has accepted the epoch within initLimit",
+        [LEADER_UNITING] = "no quorum was synchronised within initLimit",
+    };
+
+    if (q->now_us >= q->leader.deadline_us) {
+        quorum_leave(q, too_late[q->leader.phase]);
+    } else if (q->now_us >= q->leader.next_ping_us) {
+        look_after(q);
+    }
+}
+
+int64_t leader_next_us(const struct quorum *q)
+{
+    return q->leader.deadline_us < q->leader.next_ping_us ? q->leader.deadline_us
+                                                          : q->leader.next_ping_us;
+}
+
+/* --- in and out --- */
+
+static void link_down(struct quorum *q, link_id id)
+{
+    struct peer *p = leader_find(q, id);
+
+    if (p != NULL) {
+        leader_drop(q, p);
+    }
+}
+
+static void link_up(struct quorum *q, const struct quorum_input *in)
+{
+    if (in->sid == SID_NOBODY) {
+        add_peer(q, in->link);
+    } else {
+        quorum_close(q, in->link, "not wanted any more");
+    }
+}
+
+static void snapshot_was_sent(struct quorum *q, link_id id)
+{
+    struct peer *p = leader_find(q, id);
+
+    if (p != NULL) {
+        p->sending_snapshot = false;
+        p->heard_us = q->now_us;
+    }
+}
+
+static void answer(struct quorum *q, link_id id, const struct packet *packet)
+{
+    if (leader_find(q, id) != NULL) {
+        quorum_send(q, id, packet->type, packet->zxid, packet->data);
+    }
+}
+
+void leader_step(struct quorum *q, const struct quorum_input *in)
+{
+    switch (in->kind) {
+    case QUORUM_IN_TICK:
+        leader_tick(q);
+        break;
+    case QUORUM_IN_LINK_UP:
+        link_up(q, in);
+        break;
+    case QUORUM_IN_LINK_DOWN:
+        link_down(q, in->link);
+        break;
+    case QUORUM_IN_PACKET:
+        take_packet(q, in->link, in->packet);
+        break;
+    case QUORUM_IN_LOG_DURABLE:
+        broadcast_advance(q);
+        break;
+    case QUORUM_IN_EPOCH_SAVED:
+        epoch_was_saved(q, in->which);
+        break;
+    case QUORUM_IN_SNAPSHOT_SENT:
+        snapshot_was_sent(q, in->link);
+        break;
+    case QUORUM_IN_PROPOSE:
+        broadcast_propose(q, in->zxid, in->bytes);
+        break;
+    case QUORUM_IN_ANSWER:
+        answer(q, in->link, in->packet);
+        break;
+    case QUORUM_IN_SYNC:
+        confirm_wish(q, in->link);
+        break;
+    default:
+        break;
+    }
+}
+
+void leader_begin(struct quorum *q)
+{
+    ASSERT(q->self >= 0);
+    ASSERT(q->leader.n_peers == 0);
+    ASSERT(q->durable == history_last(&q->history));
+    q->leader.phase = LEADER_DISCOVERY;
+    q->leader.epoch = 0;
+    q->leader.last_assigned = 0;
+    q->leader.deadline_us = q->now_us + ticks_us(q, q->options.init_limit);
+    q->leader.next_ping_us = q->now_us + ticks_us(q, 1) / 2;
+    q->leader.round = 0;
+    q->leader.round_open = false;
+    quorum_emit(q, QUORUM_DO_LISTEN);
+    try_naming(q);
+}
+
+void leader_end(struct quorum *q)
+{
+    struct peer *p;
+
+    quorum_emit(q, QUORUM_DO_UNLISTEN);
+    leader_for_each(p, q)
+    {
+        quorum_close(q, p->id, "no longer leading");
+        list_remove(&p->link);
+        free(p);
+    }
+    q->leader.n_peers = 0;
+    confirm_clear(q);
+}

@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A follower or an observer: finds its leader, gets its history, takes part.
+ *
+ * What comes in during synchronisation is logged and committed as it comes, exactly as later; only
+ * nothing of it is acked. So there is no queue that grows with what was missed. What counts is the
+ * end: at NEWLEADER everything before it has to be on disk (P2), then currentEpoch (P3), and then
+ * the ack leaves, as the first packet since the promise. A crash in between leaves a beginning of
+ * the leader's history without a hole. */
+#include "base/assert.h"
+#include "quorum/zab.h"
+
+enum {
+    DIAL_FIRST_WAIT_US = 10 * 1000,
+    DIAL_LAST_WAIT_US = 100 * 1000,
+    DIAL_REFUSED_US = 1000 * 1000, /* an elected leader listens by then, or never */
+};
+
+static const uint16_t may_follow[N_LEARNER_PHASES] = {
+    [LEARNER_DIALING] = 1 << LEARNER_GREETING,
+    [LEARNER_GREETING] = 1 << LEARNER_PROMISING | 1 << LEARNER_JOINING,
+    [LEARNER_PROMISING] = 1 << LEARNER_JOINING,
+    [LEARNER_JOINING] = 1 << LEARNER_TRUNCATING | 1 << LEARNER_LOADING | 1 << LEARNER_RECEIVING,
+    [LEARNER_TRUNCATING] = 1 << LEARNER_RECEIVING,
+    [LEARNER_LOADING] = 1 << LEARNER_RECEIVING,
+    [LEARNER_RECEIVING] = 1 << LEARNER_SETTLING,
+    [LEARNER_SETTLING] = 1 << LEARNER_PLEDGING,
+    [LEARNER_PLEDGING] = 1 << LEARNER_READY,
+    [LEARNER_READY] = 1 << LEARNER_SERVING,
+};
+
+static void learner_check(const struct quorum *q)
+{
+    const struct learner *l = &q->learner;
+
+    ASSERT((l->phase == LEARNER_DIALING) == (l->link == 0));
+    if (l->phase >= LEARNER_JOINING) {
+        ASSERT(BROKEN(P1) || q->accepted_epoch == l->epoch);
+    }
+    if (l->phase >= LEARNER_PLEDGING) {
+        ASSERT(BROKEN(P2) || q->durable >= l->settling);
+    }
+    if (l->phase >= LEARNER_READY) {
+        ASSERT(BROKEN(P3) || q->current_epoch == l->epoch);
+    }
+}
+
+/* While our own disk is what we wait for, the leader may be silent. */
+static bool waits_for_leader(enum learner_phase phase)
+{
+    return phase != LEARNER_PROMISING && phase != LEARNER_TRUNCATING && phase != LEARNER_LOADING &&
+           phase != LEARNER_SETTLING && phase != LEARNER_PLEDGING;
+}
+
+static void expect_leader(struct quorum *q)
+{
+    struct learner *l = &q->learner;
+    int64_t limit = l->phase >= LEARNER_READY ? q->options.sync_limit : q->options.init_limit;
+
+    if (l->phase == LEARNER_DIALING) {
+        limit = q->options.connect_limit > 0 ? q->options.connect_limit : q->options.init_limit;
+    }
+    l->deadline_us = waits_for_leader(l->phase) ? q->now_us + ticks_us(q, limit) : INT64_MAX;
+}
+
+static void phase_move(struct quorum *q, enum learner_phase next)
+{
+    ASSERT(may_follow[q->learner.phase] & 1 << next);
+    q->learner.phase = next;
+    expect_leader(q);
+    learner_check(q);
+}
+
+static bool is_observer(const struct quorum *q)
+{
+    return q->role == MEMBER_OBSERVING;
+}
+
+/* --- finding the leader --- */
+
+static void dial(struct quorum *q)
+{
+    q->learner.dial_us = INT64_MAX;
+    quorum_emit(q, QUORUM_DO_DIAL)->sid = q->leader_sid;
+}
+
+static void dial_failed(struct quorum *q, int64_t sid)
+{
+    struct learner *l = &q->learner;
+
+    if (l->phase != LEARNER_DIALING || sid != q->leader_sid || l->dial_us != INT64_MAX) {
+        return;
+    }
+    if (q->now_us >= l->refused_us) {
+        quorum_leave(q, "the leader cannot be reached");
+        return;
+    }
+    l->dial_us = q->now_us + l->dial_wait_us;
+    l->dial_wait_us *= 2;
+    if (l->dial_wait_us > DIAL_LAST_WAIT_US) {
+        l->dial_wait_us = DIAL_LAST_WAIT_US;
+    }
+}
+
+static void greet(struct quorum *q)
+{
+    struct learner *l = &q->learner;
+
+    store_u64(l->info_bytes, (uint64_t)q->options.sid);
+    store_u32(l->info_bytes + 8, QUORUM_PROTOCOL_VERSION);
+    store_u64(l->info_bytes + 12, (uint64_t)q->config->version);
+    quorum_send(q, l->link, is_observer(q) ? PACKET_OBSERVER_INFO : PACKET_FOLLOWER_INFO,
+                zxid_make(q->accepted_epoch, 0), bytes_of(l->info_bytes, sizeof l->info_bytes));
+}
+
+static void link_up(struct quorum *q, link_id link, int64_t sid)
+{
+    struct learner *l = &q->learner;
+
+    if (l->phase != LEARNER_DIALING || sid != q->leader_sid) {
+        quorum_close(q, link, "not wanted any more");
+        return;
+    }
+    l->link = link;
+    phase_move(q, LEARNER_GREETING);
+    greet(q);
+}
+
+/* --- the promise --- */
+
+/* P1: after a crash nobody else may get the same promise from us. `current` is that of our
+ * history; -1: we had promised the epoch before, and do not count. */
+static void promise(struct quorum *q, int32_t current)
+{
+    struct learner *l = &q->learner;
+
+    phase_move(q, LEARNER_JOINING);
+    store_u32(l->epoch_bytes, (uint32_t)current);
+    quorum_send(q, l->link, PACKET_ACK_EPOCH, history_last(&q->history),
+                bytes_of(l->epoch_bytes, sizeof l->epoch_bytes));
+}
+
+static void take_leader_info(struct quorum *q, const struct packet *packet)
+{
+    struct learner *l = &q->learner;
+
+    if (packet->type != PACKET_LEADER_INFO || packet->zxid < 0) {
+        quorum_leave(q, "the leader did not name its epoch");
+        return;
+    }
+    l->epoch = zxid_epoch(packet->zxid);
+    if (l->epoch < q->accepted_epoch) {
+        quorum_leave(q, "the leader's epoch is over");
+    } else if (l->epoch == q->accepted_epoch) {
+        promise(q, -1);
+    } else {
+        phase_move(q, LEARNER_PROMISING);
+        quorum_save_epoch(q, EPOCH_ACCEPTED, l->epoch);
+        if (BROKEN(P1)) {
+            promise(q, (int32_t)q->current_epoch);
+        }
+    }
+}
+
+/* --- synchronisation --- */
+
+static void begin_receiving(struct quorum *q)
+{
+    phase_move(q, LEARNER_RECEIVING);
+    q->learner.acked = history_last(&q->history);
+}
+
+static void take_trunc(struct quorum *q, int64_t zxid)
+{
+    if (zxid < 0 || zxid > history_last(&q->history)) {
+        quorum_leave(q, "the leader would cut what is not there");
+        return;
+    }
+    phase_move(q, LEARNER_TRUNCATING);
+    q->learner.settling = zxid;
+    quorum_emit(q, QUORUM_DO_TRUNCATE)->zxid = zxid;
+}
+
+static void take_snap(struct quorum *q, int64_t zxid)
+{
+    struct quorum_effect *e;
+
+    if (zxid < 0 || zxid_epoch(zxid) > q->learner.epoch) {
+        quorum_leave(q, "the leader's snapshot is of a later epoch");
+        return;
+    }
+    phase_move(q, LEARNER_LOADING);
+    q->learner.settling = zxid;
+    e = quorum_emit(q, QUORUM_DO_LOAD_SNAPSHOT);
+    e->link = q->learner.link;
+    e->zxid = zxid;
+}
+
+static void take_sync_kind(struct quorum *q, const struct packet *packet)
+{
+    switch (packet->type) {
+    case PACKET_DIFF:
+        begin_receiving(q);
+        break;
+    case PACKET_TRUNC:
+        take_trunc(q, packet->zxid);
+        break;
+    case PACKET_SNAP:
+        take_snap(q, packet->zxid);
+        break;
+    default:
+        quorum_leave(q, "the leader did not say how to synchronise");
+        break;
+    }
+}
+
+/* P6, P7: what the leader made of our history is on disk, and the tree is that. */
+static void history_is_replaced(struct quorum *q, enum learner_phase expected, int64_t zxid)
+{
+    if (q->learner.phase != expected) {
+        return;
+    }
+    if (zxid != q->learner.settling) {
+        quorum_leave(q, "the history could not be made the leader's");
+        return;
+    }
+    if (expected == LEARNER_LOADING) {
+        q->learner.snapshot_zxid = zxid;
+    }
+    begin_receiving(q);
+}
+
+/* --- proposals and commits, from synchronisation on --- */
+
+/* False: it is in the snapshot already, or we have left. */
+static bool take_proposal(struct quorum *q, int64_t zxid, struct bytes payload)
+{
+    if (zxid <= q->learner.snapshot_zxid && zxid >= 0) {
+        return false;
+    }
+    if (!history_may_follow(&q->history, zxid) || zxid_epoch(zxid) > q->learner.epoch) {
+        quorum_leave(q, "a proposal does not follow the one before");
+        return false;
+    }
+    if (bytes_is_null(payload) || payload.len == 0) {
+        quorum_leave(q, "a proposal without content");
+        return false;
+    }
+    quorum_append(q, zxid, payload);
+    return true;
+}
+
+/* A commit may come before our own record of it is on disk. */
+static void take_commit(struct quorum *q, int64_t zxid)
+{
+    if (zxid <= q->committed && zxid >= 0) {
+        return;
+    }
+    if (zxid != history_next(&q->history, q->committed)) {
+        quorum_leave(q, "a commit out of order");
+        return;
+    }
+    quorum_commit(q, zxid);
+}
+
+static void take_inform(struct quorum *q, int64_t zxid, struct bytes payload)
+{
+    if (take_proposal(q, zxid, payload)) {
+        take_commit(q, zxid);
+    }
+}
+
+/* P4: each record that is on disk, one by one, as the leader expects it. What was committed when
+ * we became part of the broadcast needs none. */
+static void ack_durable(struct quorum *q)
+{
+    struct learner *l = &q->learner;
+    int64_t on_disk = BROKEN(P4) ? history_last(&q->history) : q->durable;
+    int64_t zxid;
+
+    if (l->phase != LEARNER_SERVING || is_observer(q)) {
+        return;
+    }
+    while ((zxid = history_next(&q->history, l->acked)) != 0 && zxid <= on_disk) {
+        quorum_send(q, l->link, PACKET_ACK, zxid, BYTES_NULL);
+        l->acked = zxid;
+    }
+}
+
+/* --- NEWLEADER and UPTODATE --- */
+
+static void ack_new_leader(struct quorum *q)
+{
+    quorum_send(q, q->learner.link, PACKET_ACK, zxid_make(q->learner.epoch, 0), BYTES_NULL);
+}
+
+static void be_ready(struct quorum *q)
+{
+    phase_move(q, LEARNER_READY);
+    ack_new_leader(q);
+}
+
+/* P2 before P3 before the ack. */
+static void try_pledging(struct quorum *q)
+{
+    struct learner *l = &q->learner;
+
+    if (l->phase != LEARNER_SETTLING || (q->durable < l->settling && !BROKEN(P2))) {
+        return;
+    }
+    phase_move(q, LEARNER_PLEDGING);
+    if (q->current_epoch == l->epoch) {
+        be_ready(q);
+        return;
+    }
+    quorum_save_epoch(q, EPOCH_CURRENT, l->epoch);
+    if (BROKEN(P3)) {
+        be_ready(q);
+    }
+}
+
+static void take_new_leader(struct quorum *q, int64_t zxid)
+{
+    struct learner *l = &q->learner;
+
+    if (l->phase != LEARNER_RECEIVING || zxid != zxid_make(l->epoch, 0)) {
+        quorum_leave(q, "NEWLEADER of another epoch, or out of turn");
+        return;
+    }
+    l->settling = history_last(&q->history);
+    phase_move(q, LEARNER_SETTLING);
+    try_pledging(q);
+}
+
+static void take_up_to_date(struct quorum *q)
+{
+    struct learner *l = &q->learner;
+    struct quorum_effect *e;
+
+    if (l->phase == LEARNER_SERVING) {
+        return;
+    }
+    if (l->phase != LEARNER_READY) {
+        quorum_leave(q, "UPTODATE out of turn");
+        return;
+    }
+    phase_move(q, LEARNER_SERVING);
+    e = quorum_emit(q, QUORUM_DO_SERVE);
+    e->role = q->role;
+    e->epoch = l->epoch;
+    e->sid = q->leader_sid;
+    quorum_synced(q, l->epoch);
+    ack_new_leader(q);
+    if (l->acked < q->committed) {
+        l->acked = q->committed;
+    }
+    ack_durable(q);
+}
+
+/* --- the leader's other packets --- */
+
+static void answer_ping(struct quorum *q, int64_t zxid)
+{
+    struct strbuf *touches = &q->learner.touches;
+
+    if (q->learner.phase != LEARNER_SERVING) {
+        return; /* the leader expects no answer before UPTODATE */
+    }
+    strbuf_clear(touches);
+    if (q->options.touches != NULL) {
+        q->options.touches(q->options.host, touches);
+    }
+    ASSERT(touches->len % SESSION_TOUCH_BYTES == 0);
+    quorum_send(q, q->learner.link, PACKET_PING, zxid,
+                touches->len == 0 ? bytes_of("", 0) : strbuf_bytes(touches));
+}
+
+static void hand_up(struct quorum *q, const struct packet *packet)
+{
+    struct quorum_effect *e;
+
+    if (q->learner.phase != LEARNER_SERVING) {
+        return;
+    }
+    e = quorum_emit(q, QUORUM_DO_RECEIVED);
+    e->link = q->learner.link;
+    e->sid = q->leader_sid;
+    e->packet = *packet;
+}
+
+static void take_activation(struct quorum *q, const struct packet *packet)
+{
+    struct activation a;
+
+    if (!activation_read(packet->data, &a)) {
+        quorum_leave(q, "an activation that cannot be read");
+    } else if (packet->type == PACKET_COMMIT_AND_ACTIVATE) {
+        take_commit(q, packet->zxid);
+    } else {
+        take_inform(q, packet->zxid, a.txn);
+    }
+}
+
+static void take_history(struct quorum *q, const struct packet *packet)
+{
+    switch (packet->type) {
+    case PACKET_PROPOSAL:
+        if (take_proposal(q, packet->zxid, packet->data) && BROKEN(P4)) {
+            ack_durable(q);
+        }
+        break;
+    case PACKET_COMMIT:
+        take_commit(q, packet->zxid);
+        break;
+    case PACKET_INFORM:
+        take_inform(q, packet->zxid, packet->data);
+        break;
+    case PACKET_COMMIT_AND_ACTIVATE:
+    case PACKET_INFORM_AND_ACTIVATE:
+        take_activation(q, packet);
+        break;
+    case PACKET_NEW_LEADER:
+        take_new_leader(q, packet->zxid);
+        break;
+    case PACKET_UP_TO_DATE:
+        take_up_to_date(q);
+        break;
+    case PACKET_PING:
+        answer_ping(q, packet->zxid);
+        break;
+    case PACKET_SYNC:
+    case PACKET_REVALIDATE:
+        hand_up(q, packet);
+        break;
+    default:
+        break; /* unknown ones are ignored, by both sides */
+    }
+}
+
+static void take_packet(struct quorum *q, link_id link, const struct packet *packet)
+{
+    if (link != q->learner.link) {
+        return;
+    }
+    expect_leader(q);
+    switch (q->learner.phase) {
+    case LEARNER_GREETING:
+        take_leader_info(q, packet);
+        break;
+    case LEARNER_JOINING:
+        take_sync_kind(q, packet);
+        break;
+    case LEARNER_PROMISING:
+        quorum_leave(q, "the leader speaks out of turn");
+        break;
+    case LEARNER_TRUNCATING:
+    case LEARNER_LOADING:
+        ASSERT(!"packets are held back until the history is replaced");
+        break;
+    default:
+        take_history(q, packet);
+        break;
+    }
+}
+
+/* --- in and out --- */
+
+static void epoch_was_saved(struct quorum *q, enum quorum_epoch which)
+{
+    if (which == EPOCH_ACCEPTED && q->learner.phase == LEARNER_PROMISING) {
+        promise(q, (int32_t)q->current_epoch);
+    } else if (which == EPOCH_CURRENT && q->learner.phase == LEARNER_PLEDGING) {
+        be_ready(q);
+    }
+}
+
+static void forward(struct quorum *q, const struct packet *packet)
+{
+    struct quorum_effect *e = quorum_emit(q, QUORUM_DO_SEND);
+
+    ASSERT(q->learner.phase == LEARNER_SERVING);
+    e->link = q->learner.link;
+    e->packet = *packet;
+}
+
+static void learner_tick(struct quorum *q)
+{
+    if (q->now_us >= q->learner.deadline_us) {
+        quorum_leave(q, "nothing was heard of the leader for too long");
+    } else if (q->now_us >= q->learner.dial_us) {
+        dial(q);
+    }
+}
+
+static void link_down(struct quorum *q, link_id link)
+{
+    if (link == q->learner.link && link != 0) {
+        q->learner.link = 0;
+        quorum_leave(q, "the link to the leader is lost");
+    }
+}
+
+void learner_step(struct quorum *q, const struct quorum_input *in)
+{
+    switch (in->kind) {
+    case QUORUM_IN_TICK:
+        learner_tick(q);
+        break;
+    case QUORUM_IN_LINK_UP:
+        link_up(q, in->link, in->sid);
+        break;
+    case QUORUM_IN_LINK_DOWN:
+        link_down(q, in->link);
+        break;
+    case QUORUM_IN_DIAL_FAILED:
+        dial_failed(q, in->sid);
+        break;
+    case QUORUM_IN_PACKET:
+        take_packet(q, in->link, in->packet);
+        break;
+    case QUORUM_IN_LOG_DURABLE:
+        try_pledging(q);
+        ack_durable(q);
+        break;
+    case QUORUM_IN_EPOCH_SAVED:
+        epoch_was_saved(q, in->which);
+        break;
+    case QUORUM_IN_TRUNCATED:
+        history_is_replaced(q, LEARNER_TRUNCATING, in->zxid);
+        break;
+    case QUORUM_IN_SNAPSHOT_LOADED:
+        history_is_replaced(q, LEARNER_LOADING, in->zxid);
+        break;
+    case QUORUM_IN_FORWARD:
+        forward(q, in->packet);
+        break;
+    default:
+        break;
+    }
+}
+
+int64_t learner_next_us(const struct quorum *q)
+{
+    return q->learner.deadline_us < q->learner.dial_us ? q->learner.deadline_us
+                                                       : q->learner.dial_us;
+}
+
+void learner_init(struct quorum *q)
+{
+    strbuf_init(&q->learner.touches, STRBUF_NO_LIMIT);
+}
+
+void learner_fini(struct quorum *q)
+{
+    strbuf_fini(&q->learner.touches);
+}
+
+void learner_begin(struct quorum *q)
+{
+    struct learner *l = &q->learner;
+
+    ASSERT(l->link == 0);
+    ASSERT(q->durable == history_last(&q->history));
+    l->phase = LEARNER_DIALING;
+    l->epoch = 0;
+    l->acked = 0;
+    l->settling = 0;
+    l->snapshot_zxid = 0;
+    l->dial_wait_us = DIAL_FIRST_WAIT_US;
+    l->refused_us = q->now_us + DIAL_REFUSED_US;
+    expect_leader(q);
+    dial(q);
+}
+
+void learner_end(struct quorum *q)
+{
+    if (q->learner.link != 0) {
+        quorum_close(q, q->learner.link, "no longer following");
+        q->learner.link = 0;
+    }
+    q->learner.dial_us = INT64_MAX;
+}
