@@ -151,8 +151,10 @@ PAWL_API void pawl_simple_queue_free(struct pawl_simple_queue *q);
 PAWL_API int pawl_simple_queue_offer(struct pawl_simple_queue *q, struct pawl_bytes data);
 
 /* The first, taken out; free() its data, behind which there is a NUL that does not count. Waits
- * for one up to timeout_ms; -1: for ever; 0: not at all. OPERATION_TIMEOUT: there is none.
- * CONNECTION_LOSS: the link broke while one was being taken; if it is gone it is lost. */
+ * for one up to timeout_ms; -1: for ever; 0: not at all. OPERATION_TIMEOUT: there is none, or the
+ * server was silent; none was taken. CONNECTION_LOSS: the link broke, or the time was up, between
+ * the request that takes one and its answer: it may be gone. If the answer comes after all and it
+ * is, it is put back, at the end; if not it is lost. CANCELLED: the same, if there was one. */
 PAWL_API int pawl_simple_queue_take(struct pawl_simple_queue *q, int timeout_ms, void **data,
                                     size_t *len);
 

@@ -416,7 +416,7 @@ void plan_run_due(struct engine *e, int64_t now_ms)
     }
 }
 
-void plan_withdraw_paused(struct engine *e, pawl_reply_fn done, const void *arg)
+bool plan_withdraw_paused(struct engine *e, pawl_reply_fn done, const void *arg)
 {
     struct list *item;
 
@@ -425,9 +425,10 @@ void plan_withdraw_paused(struct engine *e, pawl_reply_fn done, const void *arg)
 
         if (p->call->done == done && p->call->arg == arg) {
             end_paused(e, p, PAWL_ERR_OPERATION_TIMEOUT);
-            return;
+            return p->touched;
         }
     }
+    return true;
 }
 
 void plan_hurry(struct engine *e, int64_t now_ms)

@@ -72,8 +72,8 @@ void plan_is_last_attempt(struct plan *p);
 /* ---- all that pause ---- */
 
 /* The one whose call is to be answered to `done` with `arg`, if it pauses, makes no other attempt:
- * OPERATION_TIMEOUT. */
-void plan_withdraw_paused(struct engine *e, pawl_reply_fn done, const void *arg);
+ * OPERATION_TIMEOUT. False: no attempt of it may have been executed. */
+bool plan_withdraw_paused(struct engine *e, pawl_reply_fn done, const void *arg);
 
 void plan_run_due(struct engine *e, int64_t now_ms);
 int64_t plan_next_ms(const struct engine *e);

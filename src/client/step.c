@@ -29,17 +29,22 @@ void step_end(struct engine *e)
     engine_unref(e);
 }
 
-void step_withdraw(struct engine *e, pawl_reply_fn done, void *arg)
+bool step_withdraw(struct engine *e, pawl_reply_fn done, void *arg)
 {
     struct call *call = requests_find(e->core, done, arg);
+    bool is_touched = call != NULL && call->plan != NULL && call->plan->touched;
 
     if (call == NULL) {
-        plan_withdraw_paused(e, done, arg);
-    } else if (call->place == CALL_QUEUED && !requests_is_underway(e->core, call)) {
+        return plan_withdraw_paused(e, done, arg);
+    }
+    if (call->place == CALL_QUEUED && !requests_is_underway(e->core, call)) {
         requests_withdraw(e->core, call);
-    } else if (call->plan != NULL) {
+        return is_touched;
+    }
+    if (call->plan != NULL) {
         plan_is_last_attempt(call->plan);
     }
+    return true;
 }
 
 bool step_wait(struct engine *e, struct waiter *w, int64_t deadline_ms)

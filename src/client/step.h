@@ -28,8 +28,8 @@ void step_end(struct engine *e);
 /* Nothing more is sent for the call that is to be answered to `done` with `arg`. If it waits, in
  * the queue or in a pause between two attempts, it ends with OPERATION_TIMEOUT (NOT_SENT, unless an
  * earlier attempt may have been executed); if it is underway its answer ends it, whatever that is.
- */
-void step_withdraw(struct engine *e, pawl_reply_fn done, void *arg);
+ * False: it is certain that it never has been nor will be executed. */
+bool step_withdraw(struct engine *e, pawl_reply_fn done, void *arg);
 
 /* The user waits, within a step that he began, for somebody to call waiter_finish(). False: the
  * deadline (0: none) came first. Whether that would be for ever is for the caller to look at before

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenarios_other.c - stories about leases and leaders. */
+/* scenarios_other.c - stories about leases, leaders and items. */
+#include <stdio.h>
+
 #include "pawl/election.h"
 #include "pawl/error.h"
+#include "pawl/queue.h"
 #include "pawl/semaphore.h"
 #include "recipes/core/grant.h"
 #include "sim/scenarios_recipes.h"
@@ -174,9 +177,87 @@ static void leader_learns_at_once_that_its_node_was_deleted(struct world *w)
     UNTIL(n_nodes() == 0 && world_n_watches(w) == 0);
 }
 
+/* ---- items ---- */
+
+struct queued {
+    struct machine *m;
+    struct pawl_simple_queue *q;
+    int n_told, err;
+    int64_t told_ms;
+    char text[16];
+};
+
+static struct queued queued_of(struct world *w)
+{
+    struct queued i = {.m = party_of(w, 100).m};
+
+    EXPECT(pawl_simple_queue_new(i.m->client, "/a/items", &i.q) == 0);
+    EXPECT(pawl_simple_queue_offer(i.q, (struct pawl_bytes){"x", 1}) == 0);
+    return i;
+}
+
+static void item_taken(struct pawl_simple_queue *q, int err, struct pawl_bytes data, void *item)
+{
+    struct queued *i = item;
+
+    (void)q;
+    i->n_told++;
+    i->err = err;
+    i->told_ms = world_now_ms(the_world);
+    snprintf(i->text, sizeof(i->text), "%.*s", (int)data.len, (const char *)data.data);
+}
+
+static int n_items(void)
+{
+    return world_n_children(the_world, "/a/items");
+}
+
+/* The server has taken it out, and its answer is on its way when the link falls silent. */
+static int64_t take_unanswered(struct queued *i, int64_t silent_ms)
+{
+    int64_t then = world_now_ms(the_world);
+
+    EXPECT(pawl_simple_queue_take_async(i->q, 500, item_taken, i) == 0);
+    UNTIL(n_items() <= 0);
+    world_freeze(i->m, TO_CLIENT, silent_ms);
+    UNTIL(i->n_told == 1);
+    EXPECT(i->err == PAWL_ERR_CONNECTION_LOSS && i->text[0] == '\0');
+    return i->told_ms - then;
+}
+
+/* Its time is up long before the link counts as dead; and the item, when it turns out to be ours,
+ * belongs to nobody. */
+static void take_ends_in_time_and_puts_back(struct world *w)
+{
+    struct queued i = queued_of(w);
+    int64_t took_ms = take_unanswered(&i, 1500);
+
+    EXPECT(took_ms >= 500 && took_ms < 750);
+    UNTIL(n_items() == 1);
+    EXPECT(pawl_simple_queue_take_async(i.q, 0, item_taken, &i) == 0);
+    UNTIL(i.n_told == 2);
+    EXPECT(i.err == 0 && i.text[0] == 'x');
+    pawl_simple_queue_free(i.q);
+}
+
+/* The answer never comes: the user has been told that it may be gone, and it is. */
+static void take_in_doubt_says_so(struct world *w)
+{
+    struct queued i = queued_of(w);
+
+    take_unanswered(&i, FOR_EVER);
+    UNTIL(!is_connected(i.m)); /* it has lost patience with the link */
+    UNTIL(is_connected(i.m));
+    world_run(w, 1000);
+    EXPECT(n_items() <= 0 && i.n_told == 1); /* the container may be gone, too */
+    pawl_simple_queue_free(i.q);
+}
+
 const struct scenario other_scenarios[] = {
     {"R-16", lease_whose_creation_was_not_answered_is_not_lost},
     {"R-25", leader_does_not_lead_by_the_node_of_its_old_session},
+    {"take_ends_in_time_and_puts_back", take_ends_in_time_and_puts_back},
+    {"take_in_doubt_says_so", take_in_doubt_says_so},
     {"R-27", leader_learns_at_once_that_its_node_was_deleted},
     {NULL, NULL},
 };

@@ -256,7 +256,7 @@ static void what_is_withdrawn_in_a_pause_makes_no_other_attempt(void **state)
         throttle_first(e);
         assert_true(plan_step(e, next_call(e), 1)); /* it pauses */
     }
-    step_withdraw(e, nobody_is_told, other->arg);
+    assert_false(step_withdraw(e, nobody_is_told, other->arg));
     assert_ptr_equal(e->delayed.next, &one->plan->link);
     list_remove(&one->plan->link);
     assert_ended(e, other, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
@@ -274,7 +274,7 @@ static void what_is_withdrawn_after_an_attempt_in_doubt_says_so(void **state)
     send_all(e);
     requests_link_down(e->core);
     assert_true(plan_step(e, next_call(e), 1));
-    step_withdraw(e, nobody_is_told, NULL);
+    assert_true(step_withdraw(e, nobody_is_told, NULL));
     assert_ended(e, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_UNKNOWN);
     drop_engine(e);
 }
@@ -286,7 +286,7 @@ static void what_is_withdrawn_underway_does_not_pause_later(void **state)
 
     (void)state;
     send_all(e);
-    step_withdraw(e, nobody_is_told, NULL);
+    assert_true(step_withdraw(e, nobody_is_told, NULL));
     throttle_first(e);
     assert_ended(e, call, PAWL_ERR_THROTTLED_OP, PAWL_OUTCOME_REFUSED);
     drop_engine(e);
@@ -301,7 +301,7 @@ static void what_is_withdrawn_with_its_answer_does_not_pause_later(void **state)
     (void)state;
     send_all(e);
     throttle_first(e);
-    step_withdraw(e, nobody_is_told, NULL);
+    assert_true(step_withdraw(e, nobody_is_told, NULL));
     assert_ended(e, call, PAWL_ERR_THROTTLED_OP, PAWL_OUTCOME_REFUSED);
     drop_engine(e);
 }
@@ -312,10 +312,10 @@ static void what_is_withdrawn_in_the_queue_is_not_sent(void **state)
     struct call *call = submit_delete(e, NULL);
 
     (void)state;
-    step_withdraw(e, nobody_is_told, NULL);
+    assert_false(step_withdraw(e, nobody_is_told, NULL));
     assert_int_equal(requests_output(e->core).len, 0);
     assert_ended(e, call, PAWL_ERR_OPERATION_TIMEOUT, PAWL_OUTCOME_NOT_SENT);
-    step_withdraw(e, nobody_is_told, NULL); /* nothing to withdraw */
+    assert_true(step_withdraw(e, nobody_is_told, NULL)); /* nothing to withdraw */
     drop_engine(e);
 }
 

@@ -5,6 +5,8 @@
 
 #include "base/assert.h"
 
+enum { GRACE_MS = 200 };
+
 static void ask_run_note(void *ask)
 {
     struct ask *a = ask;
@@ -32,6 +34,16 @@ void ask_give_up(struct ask *a, int err)
     } else {
         ask_end(a, err);
     }
+}
+
+bool ask_grace(struct ask *a, int err)
+{
+    if (a->graced || err != PAWL_ERR_OPERATION_TIMEOUT) {
+        return false;
+    }
+    a->graced = true;
+    timer_set(a->r->e, &a->timer, machine_now_ms() + GRACE_MS);
+    return true;
 }
 
 static void ask_too_late(void *ask)

@@ -22,6 +22,7 @@ struct ask {
     bool ended;
     bool is_try;         /* was given no time: ends instead of waiting */
     bool only_waits;     /* see ask_only_wait() */
+    bool graced;         /* see ask_grace() */
     bool is_change;      /* what it did is told, also if the recipe has been freed by then */
     int64_t deadline_ms; /* 0: none */
     struct timer timer;
@@ -62,6 +63,11 @@ void ask_end_all(struct list *asks, int err);
 
 /* As when its time is up, for another reason. */
 void ask_give_up(struct ask *a, int err);
+
+/* For give_up() of one whose request is underway: on a link that is alive the answer is about to
+ * come, and a little later is better than in doubt. True: it has this time now; once, and only if
+ * it is given up because its time is up. */
+bool ask_grace(struct ask *a, int err);
 
 /* As recipe_left_ms(). */
 int ask_left_ms(const struct ask *a);

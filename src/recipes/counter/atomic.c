@@ -8,7 +8,7 @@
 #include "client/prepare.h"
 #include "client/take.h"
 
-enum { GRACE_MS = 200, DEFAULT_LOCK_MS = 10000, WATCH_OWN_AFTER_MS = 50 };
+enum { DEFAULT_LOCK_MS = 10000, WATCH_OWN_AFTER_MS = 50 };
 
 static const struct pawl_retry default_retry = {.kind = PAWL_RETRY_BOUNDED,
                                                 .n = 10,
@@ -88,12 +88,9 @@ static void give_up_op(struct ask *ask, int err)
 {
     struct atomic_op *op = container_of(ask, struct atomic_op, ask);
 
-    if (err == PAWL_ERR_OPERATION_TIMEOUT && op->writing && !op->graced) {
-        op->graced = true;
-        timer_set(ask->r->e, &ask->timer, machine_now_ms() + GRACE_MS);
-        return;
+    if (!op->writing || !ask_grace(ask, err)) {
+        atomic_finish(op, err, op->writing ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT);
     }
-    atomic_finish(op, err, op->writing ? PAWL_OUTCOME_UNKNOWN : PAWL_OUTCOME_NOT_SENT);
 }
 
 /* ---- the lock ---- */

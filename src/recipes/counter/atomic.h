@@ -67,7 +67,7 @@ struct atomic_op {
     } done;
     void *arg;
 
-    bool promoted, writing, graced, has_contender;
+    bool promoted, writing, has_contender;
     int attempt;
     int64_t phase_ms; /* when it began */
     struct timer pause;

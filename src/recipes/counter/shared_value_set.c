@@ -6,8 +6,6 @@
 #include "recipes/counter/cas.h"
 #include "recipes/counter/shared_value.h"
 
-enum { GRACE_MS = 200 };
-
 /* ---- setting ---- */
 
 struct set_ask {
@@ -15,7 +13,7 @@ struct set_ask {
     pawl_shared_value_done_fn done;
     void *arg;
     struct cas cas;
-    bool refused, graced;
+    bool refused;
     size_t len;
     uint8_t data[];
 };
@@ -124,12 +122,9 @@ static void give_up_try(struct ask *ask, int err)
 {
     struct set_ask *a = container_of(ask, struct set_ask, ask);
 
-    if (err == PAWL_ERR_OPERATION_TIMEOUT && !a->graced) {
-        a->graced = true;
-        timer_set(ask->r->e, &ask->timer, machine_now_ms() + GRACE_MS);
-        return;
+    if (!ask_grace(ask, err)) {
+        ask_end(ask, a->refused ? PAWL_ERR_BAD_VERSION : PAWL_ERR_CONNECTION_LOSS);
     }
-    ask_end(ask, a->refused ? PAWL_ERR_BAD_VERSION : PAWL_ERR_CONNECTION_LOSS);
 }
 
 static int try_set(struct ask *ask)

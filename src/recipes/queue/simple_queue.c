@@ -79,17 +79,18 @@ static void take_end(struct take *t, int err)
 
 static void take_deleted(const struct pawl_reply *reply, void *take);
 
-/* An item whose delete has been sent may be ours already: its answer is waited for, so that it is
- * not lost. One that has not been sent never will be. */
+/* Nobody is kept waiting for long for the answer to a delete. Whether the item is gone is not known
+ * then, and that is what is reported; should the answer come and tell that it is, it is put back.
+ */
 static void give_up_take(struct ask *a, int err)
 {
     struct take *t = take_of(a);
+    bool in_doubt = t->taking && step_withdraw(a->r->e, take_deleted, t);
 
-    t->waits = false;
-    if (!t->taking) {
+    if (!in_doubt) {
         take_end(t, err);
-    } else {
-        step_withdraw(a->r->e, take_deleted, t);
+    } else if (!ask_grace(a, err)) {
+        take_end(t, err == PAWL_ERR_OPERATION_TIMEOUT ? PAWL_ERR_CONNECTION_LOSS : err);
     }
 }
 
@@ -104,6 +105,15 @@ static void nobody_wants_it(struct take *t)
                       NULL, NULL);
 }
 
+static void somebody_else_took_it(struct take *t)
+{
+    if (t->ask.graced) {
+        take_end(t, PAWL_ERR_OPERATION_TIMEOUT);
+    } else {
+        read_next(t);
+    }
+}
+
 static void take_deleted(const struct pawl_reply *reply, void *take)
 {
     struct take *t = take;
@@ -112,7 +122,8 @@ static void take_deleted(const struct pawl_reply *reply, void *take)
     if (recipe_was_done(reply) && t->ask.ended) {
         nobody_wants_it(t);
     } else if (!t->ask.ended && reply->err == PAWL_ERR_NO_NODE) {
-        read_next(t);
+        ASSERT(reply->outcome == PAWL_OUTCOME_REFUSED); /* it is never repeated in doubt */
+        somebody_else_took_it(t);
     } else {
         take_end(t, recipe_was_done(reply) ? 0 : reply->err);
     }
