@@ -18,6 +18,7 @@
 #include "wire/ops.h"
 #include "wire/packet.h"
 #include "wire/reply.h"
+#include "wire/vote.h"
 
 static const char *vectors, *out_folder;
 static int n_written;
@@ -173,6 +174,26 @@ static void seed_path(const char *row, void *arg)
     seed("utf8", -1, bytes_of(bytes, vectors_hex(row, bytes, sizeof(bytes))));
 }
 
+/* A vote of servers 1 and 2, then time; and the configuration in it. */
+static void seed_election(struct bytes frame)
+{
+    struct notification n;
+    struct strbuf story;
+
+    strbuf_init(&story, STRBUF_NO_LIMIT);
+    for (uint8_t id = 1; id <= 2; id++) {
+        strbuf_append(&story, &id, 1);
+        strbuf_append_bytes(&story, frame);
+    }
+    strbuf_append(&story, "\x0a\x0a\x0a", 3);
+    seed("election", 0, strbuf_bytes(&story));
+    seed("election", 1, strbuf_bytes(&story));
+    strbuf_fini(&story);
+    if (notification_read(bytes_of(frame.data + 4, frame.len - 4), &n)) {
+        seed("members", -1, n.config);
+    }
+}
+
 static void seed_message(const struct quorum_message *m, void *arg)
 {
     (void)arg;
@@ -180,6 +201,7 @@ static void seed_message(const struct quorum_message *m, void *arg)
         seed("vote", 0, m->bytes);
     } else if (strncmp(m->meaning, "NOTIF ", 6) == 0) {
         seed("vote", 1, m->bytes);
+        seed_election(m->bytes);
     } else if (strstr(m->meaning, "SNAPSTREAM") != NULL) {
         seed("stream", 6, m->bytes);
     } else {

@@ -423,6 +423,38 @@ static void somebody_better_in_time_is_elected(void **state)
     side_fini(&s);
 }
 
+/* Though a quorum is for it at once. */
+static void somebody_better_has_a_wait_of_its_own(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_as_1(&s, 3, 1, 1);
+    hear(&s, 2, LOOKING(2, 5, 1, 1));
+    pass(&s, 199);
+    hear(&s, 3, LOOKING(3, 6, 1, 1));
+    pass(&s, 199);
+    assert_looking(&s);
+    pass(&s, 1);
+    assert_elected(&s, 3, MEMBER_FOLLOWING);
+    side_fini(&s);
+}
+
+/* What it has may have changed since the others heard of it. */
+static void who_is_for_the_same_leader_of_before_does_not_agree(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_as_1(&s, 3, 1, 1);
+    hear(&s, 2, LOOKING(3, 5, 1, 1));
+    hear(&s, 3, LOOKING(3, 6, 1, 1));
+    assert_looking(&s);
+    hear(&s, 2, LOOKING(3, 6, 1, 1));
+    assert_elected(&s, 3, MEMBER_FOLLOWING);
+    side_fini(&s);
+}
+
 static void all_voters_agreed_need_not_wait(void **state)
 {
     struct side s;
@@ -494,6 +526,34 @@ static void who_refuses_is_not_waited_for_after_a_role(void **state)
     simple(&s, ELECTION_REFUSED, 3, 0);
     assert_elected(&s, 2, MEMBER_FOLLOWING);
     simple(&s, ELECTION_REFUSED, 3, 0); /* means nothing now */
+    side_fini(&s);
+}
+
+static void an_election_that_came_to_nothing_was_no_role(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_as_1(&s, 3, 1, 1);
+    hear(&s, 2, LOOKING(2, 5, 1, 1));
+    pass(&s, 200);
+    start(&s, 1, 1); /* server 2 did not lead */
+    simple(&s, ELECTION_REFUSED, 3, 0);
+    hear(&s, 2, LOOKING(2, 5, 2, 1));
+    assert_looking(&s);
+    side_fini(&s);
+}
+
+static void what_was_heard_in_the_last_election_is_forgotten(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_as_1(&s, 3, 1, 1);
+    hear(&s, 2, FOLLOWING(3, 5, 7, 2));
+    start(&s, 1, 1);
+    hear(&s, 3, LEADING(3, 5, 7, 2));
+    assert_looking(&s);
     side_fini(&s);
 }
 
@@ -1114,9 +1174,13 @@ int main(void)
         cmocka_unit_test(an_older_round_is_answered_and_does_not_count),
         cmocka_unit_test(a_quorum_waits_for_somebody_better),
         cmocka_unit_test(somebody_better_in_time_is_elected),
+        cmocka_unit_test(somebody_better_has_a_wait_of_its_own),
+        cmocka_unit_test(who_is_for_the_same_leader_of_before_does_not_agree),
         cmocka_unit_test(all_voters_agreed_need_not_wait),
         cmocka_unit_test(who_follows_already_agrees_as_well),
         cmocka_unit_test(who_refuses_is_not_waited_for_after_a_role),
+        cmocka_unit_test(an_election_that_came_to_nothing_was_no_role),
+        cmocka_unit_test(what_was_heard_in_the_last_election_is_forgotten),
         cmocka_unit_test(who_refused_and_spoke_is_waited_for),
         cmocka_unit_test(somebody_better_in_an_older_round_is_waited_for),
         cmocka_unit_test(a_newer_round_that_is_not_better_does_not_end_the_wait),
