@@ -101,8 +101,8 @@ struct quorum_input {
 };
 
 enum quorum_effect_kind {
-    QUORUM_DO_NOTIFY, /* sid, bytes: a payload; one-message queue per peer, the last one sent again
-                         on a new connection: the election transport's business */
+    QUORUM_DO_NOTIFY, /* sid, bytes: a whole frame; one-message queue per peer, the last one sent
+                         again on a new connection: the election transport's business */
 
     QUORUM_DO_LISTEN,   /* on the quorum port; LINK_UP for each that comes */
     QUORUM_DO_UNLISTEN, /* and no LINK_UP any more */

@@ -102,6 +102,18 @@ static void put_notification(struct strbuf *out, struct bytes payload)
     strbuf_printf(out, " round %" PRId64, n.election_epoch);
 }
 
+static void put_frame(struct strbuf *out, struct bytes frame)
+{
+    struct bytes payload;
+    size_t used;
+
+    if (notification_frame(frame, &payload, &used) == STREAM_WHOLE) {
+        put_notification(out, payload);
+    } else {
+        put_size(out, frame);
+    }
+}
+
 static const char *const input_names[] = {
     [QUORUM_IN_START] = "START",
     [QUORUM_IN_TICK] = "TICK",
@@ -211,7 +223,7 @@ void trace_effect(struct strbuf *out, const struct quorum_effect *e)
     switch (e->kind) {
     case QUORUM_DO_NOTIFY:
         put_sid(out, e->sid);
-        put_notification(out, e->bytes);
+        put_frame(out, e->bytes);
         break;
     case QUORUM_DO_LISTEN:
     case QUORUM_DO_UNLISTEN:
