@@ -35,6 +35,15 @@ static inline void list_push_back(struct list *head, struct list *item)
     head->prev = item;
 }
 
+/* Behind `place`, which is an item or a head. */
+static inline void list_insert_behind(struct list *place, struct list *item)
+{
+    item->prev = place;
+    item->next = place->next;
+    place->next->prev = item;
+    place->next = item;
+}
+
 static inline void list_remove(struct list *item)
 {
     item->prev->next = item->next;

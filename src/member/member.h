@@ -68,7 +68,8 @@ struct member_effects {
 void member_effects_init(struct member_effects *e);
 void member_effects_fini(struct member_effects *e);
 
-/* Takes over `tree`, recovered up to `zxid`, and drops the ephemerals of dead sessions in it. */
+/* Takes over `tree`, recovered up to `zxid`. Ephemeral nodes of dead sessions in it are deleted by
+ * the first transactions. */
 struct member *member_new(const struct member_options *options, struct tree *tree, int64_t zxid,
                           int64_t now_us, int64_t wall_ms);
 void member_free(struct member *m);

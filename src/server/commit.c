@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/commit.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/logging.h"
 #include "base/memory.h"
 #include "pawl/error.h"
 #include "server/handshake.h"
 #include "server/pipeline.h"
-#include "store/txn_batch.h"
 #include "wire/path.h"
 
 /* ---- watches ---- */
@@ -85,12 +86,14 @@ static bool replies_with_path(int32_t type)
            type == TXN_CREATE_TTL;
 }
 
-static void write_body(struct strbuf *out, const struct txn_op *op, const struct apply_result *r)
+/* `type` is what was asked for, which may be more than the transaction says. */
+static void write_body(struct strbuf *out, int32_t type, const struct txn_op *op,
+                       const struct apply_result *r)
 {
-    if (replies_with_path(op->type)) {
+    if (replies_with_path(type)) {
         jute_write_buffer(out, op->path);
     }
-    if (replies_with_stat(op->type)) {
+    if (replies_with_stat(type)) {
         stat_write(out, &r->stat);
     }
 }
@@ -111,7 +114,7 @@ static bool any_failed(const struct server *s, int32_t n)
 }
 
 /* The header says success even when the multi failed: the outcome stands in the results. */
-static void write_multi(struct server *s, const struct proposal *p, const struct txn *txn,
+static void write_multi(struct server *s, const struct waiting *w, const struct txn *txn,
                         struct strbuf *out)
 {
     struct jute_reader r = jute_reader_of(txn->op.multi);
@@ -120,7 +123,7 @@ static void write_multi(struct server *s, const struct proposal *p, const struct
 
     for (int32_t i = 0; i < txn->op.n_multi; i++) {
         txn_multi_next(&r, &op);
-        if (p->is_create2 != NULL && p->is_create2[i]) {
+        if (w->is_create2 != NULL && w->is_create2[i]) {
             op.type = TXN_CREATE2;
         }
         if (failed) {
@@ -128,32 +131,39 @@ static void write_multi(struct server *s, const struct proposal *p, const struct
             jute_write_int(out, s->results[i].err);
         } else {
             multi_header_write(out, &(struct multi_header){result_type(op.type), false, 0});
-            write_body(out, &op, &s->results[i]);
+            write_body(out, op.type, &op, &s->results[i]);
         }
     }
     multi_header_write(out, &(struct multi_header){-1, true, -1});
 }
 
-static void commit_reply(struct server *s, const struct proposal *p, const struct txn *txn)
+static void commit_reply(struct server *s, const struct waiting *w, const struct txn *txn)
 {
-    struct strbuf *out = &p->connection->out;
+    struct strbuf *out = &w->connection->out;
     bool is_multi = txn->op.type == TXN_MULTI;
     int err = is_multi ? PAWL_OK : s->results[0].err;
-    size_t start = reply_begin(out, p->xid, p->zxid, err);
+    size_t start = reply_begin(out, w->xid, txn->header.zxid, err);
 
     if (is_multi) {
-        write_multi(s, p, txn, out);
+        write_multi(s, w, txn, out);
     } else if (err == PAWL_OK) {
-        write_body(out, &txn->op, &s->results[0]);
+        write_body(out, w->type, &txn->op, &s->results[0]);
     }
     reply_end(out, start);
 }
 
 /* ---- sessions ---- */
 
-static void session_closed(struct server *s, const struct proposal *p)
+static void session_opened(struct server *s, const struct txn *txn)
 {
-    struct session *session = p->session;
+    if (session_find(&s->sessions, txn->header.client_id) == NULL) {
+        session_add(&s->sessions, txn->header.client_id, txn->op.timeout_ms, server_now_ms(s));
+    }
+}
+
+static void session_closed(struct server *s, int64_t session_id)
+{
+    struct session *session = session_find(&s->sessions, session_id);
     struct connection *c;
 
     if (session == NULL) {
@@ -163,6 +173,10 @@ static void session_closed(struct server *s, const struct proposal *p)
     if (c != NULL) {
         c->session = NULL;
         connection_close_after_flush(s, c);
+    }
+    if (session->newest != NULL) { /* they will be refused by who closed it */
+        waiting_forget_session(&s->waiting, session);
+        session->newest = NULL;
     }
     session_remove(&s->sessions, session);
 }
@@ -179,51 +193,51 @@ static void make_room_for_results(struct server *s, const struct txn *txn)
     }
 }
 
-static void commit_answer(struct server *s, struct proposal *p, const struct txn *txn)
+static void answer_write(struct server *s, struct waiting *w, const struct txn *txn)
 {
-    struct connection *c = p->connection;
+    struct connection *c = w->connection;
+    size_t before = c->out.len;
 
-    if (p->type == OP_CREATE_SESSION) {
-        pipeline_count_latency(s, c, op_find(p->type), p->xid, s->now_us - p->received_us);
+    if (txn->op.type == TXN_ERROR && txn->op.err == PAWL_ERR_SESSION_MOVED) {
+        connection_close_after_flush(s, c); /* it is another connection's now: not a word here */
+        return;
+    }
+    commit_reply(s, w, txn);
+    pipeline_count_reply(s, c, c->out.len - before);
+    pipeline_count_latency(s, c, op_find(w->type), w->xid, s->now_us - w->received_us);
+    connection_touch(s, c);
+}
+
+static void commit_answer(struct server *s, struct waiting *w, const struct txn *txn)
+{
+    struct connection *c = w->connection;
+
+    if (w->type == OP_CREATE_SESSION) {
+        pipeline_count_latency(s, c, op_find(w->type), w->xid, s->now_us - w->received_us);
         handshake_session_created(s, c);
         return;
     }
     if (c->state == CONNECTION_SERVING) {
-        size_t before = c->out.len;
-
-        commit_reply(s, p, txn);
-        pipeline_count_reply(s, c, c->out.len - before);
-        pipeline_count_latency(s, c, op_find(p->type), p->xid, s->now_us - p->received_us);
-        connection_touch(s, c);
+        answer_write(s, w, txn);
     }
-    if (p->type != OP_CLOSE_SESSION) {
+    if (w->type != OP_CLOSE_SESSION) {
         pipeline_write_done(s, c);
     }
 }
 
-/* The session has this write in flight no more. */
-static void settle_session(struct proposal *p)
+/* It is on its way no more. */
+static void settle_waiting(struct waiting *w)
 {
-    struct session *session = p->session;
+    struct connection *c = w->connection;
 
-    if (session == NULL) {
-        return;
+    if (w->session != NULL && w->session->newest == w) {
+        w->session->newest = NULL;
     }
-    ASSERT(session->id == p->session_id);
-    session->n_pending_ephemerals -= p->n_ephemerals;
-    ASSERT(session->n_pending_ephemerals >= 0);
-    if (session->newest == p) {
-        session->newest = NULL;
+    if (c != NULL) {
+        list_remove(&w->of_connection);
+        c->in_flight_bytes -= w->bytes;
+        ASSERT(c->in_flight_bytes >= 0);
     }
-}
-
-static void settle_connection(struct proposal *p)
-{
-    struct connection *c = p->connection;
-
-    list_remove(&p->of_connection);
-    c->in_flight_bytes -= p->bytes;
-    ASSERT(c->in_flight_bytes >= 0);
 }
 
 static void count_commit(struct server *s, const struct txn *txn)
@@ -235,42 +249,70 @@ static void count_commit(struct server *s, const struct txn *txn)
     }
 }
 
-static void read_own_txn(const struct proposal *p, struct txn *out)
+/* Who made the transaction knew the tree after it. */
+static void compare_digests(struct server *s, const struct txn *txn)
 {
-    enum txn_decoded rc = txn_read(p->payload, out);
+    struct bytes path = txn->op.path;
 
-    ASSERT(rc == TXN_OK);
-    ASSERT(out->header.zxid == p->zxid);
+    if (!txn->has_digest || !s->options.with_digest || s->diverged_zxid != 0 ||
+        (uint64_t)txn->digest == tree_digest(s->tree)) {
+        return;
+    }
+    s->diverged_zxid = txn->header.zxid;
+    s->stats.digest_mismatches_count++;
+    log_error("the tree differs from the leader's since transaction 0x%" PRIx64
+              " (%s of %.*s): its digest is %" PRIx64 " here, %" PRIx64 " there",
+              (uint64_t)txn->header.zxid, txn_type_name(txn->op.type),
+              path.len > 0 ? (int)path.len : 1, path.len > 0 ? (const char *)path.data : "-",
+              tree_digest(s->tree), (uint64_t)txn->digest);
 }
 
-void server_commit(struct server *s, struct proposal *p)
+static void commit_apply(struct server *s, const struct txn *txn)
 {
+    make_room_for_results(s, txn);
+    s->applied_zxid = txn->header.zxid;
+    s->results[0] = (struct apply_result){0};
+    apply_txn(&s->apply, txn, s->results, s->n_results);
+    if (s->proposer != NULL) {
+        proposer_applied(s->proposer, txn->header.zxid);
+    } else {
+        compare_digests(s, txn);
+    }
+}
+
+void server_commit(struct server *s, struct bytes payload)
+{
+    enum txn_decoded rc;
+    struct waiting *w;
     struct txn txn;
 
-    ASSERT(s->in_flight.next == &p->link);
-    ASSERT(p->zxid > s->applied_zxid);
-    read_own_txn(p, &txn);
-    make_room_for_results(s, &txn);
-    if (p->connection != NULL) {
-        pipeline_before_write(s, p->connection);
+    rc = txn_read(payload, &txn);
+    ASSERT(rc == TXN_OK);
+    ASSERT(txn.header.zxid > s->applied_zxid);
+    w = waiting_take(&s->waiting, &txn.header);
+    if (w != NULL && w->connection != NULL) {
+        pipeline_before_write(s, w);
     }
-    list_remove(&p->link);
-    ASSERT(s->n_outstanding > 0);
-    s->n_outstanding--;
-    s->applied_zxid = p->zxid;
-    s->results[0] = (struct apply_result){0};
-    apply_txn(&s->apply, &txn, s->results, s->n_results);
-    pending_applied(&s->prepare.pending, p);
-    ASSERT(list_empty(&p->pending));
-    settle_session(p);
-    if (p->connection != NULL) {
-        settle_connection(p);
-        commit_answer(s, p, &txn);
+    commit_apply(s, &txn);
+    if (txn.op.type == TXN_CREATE_SESSION) {
+        session_opened(s, &txn);
+    }
+    if (w != NULL) {
+        settle_waiting(w);
+        if (w->connection != NULL) {
+            commit_answer(s, w, &txn);
+        }
     }
     if (txn.op.type == TXN_CLOSE_SESSION) {
-        session_closed(s, p);
+        session_closed(s, txn.header.client_id);
     }
     count_commit(s, &txn);
-    pipeline_applied(s, p);
-    proposal_free(p);
+    if (role_leads(s->role) &&
+        (txn.op.type == TXN_CREATE_SESSION || txn.op.type == TXN_CLOSE_SESSION)) {
+        handshake_ask_again(s);
+    }
+    if (w != NULL) {
+        pipeline_applied(s, w);
+        waiting_free(&s->waiting, w);
+    }
 }

@@ -21,7 +21,7 @@ void connection_check(const struct connection *c)
 {
     ASSERT(c->out_at <= c->out.len);
     ASSERT(c->in_flight_bytes >= 0);
-    identity_check(&c->identity);
+    ASSERT(c->identity.n_in_force <= c->identity.n_ids);
     ASSERT((c->input == INPUT_OPEN) == list_empty(&c->paused_link));
     if (c->session != NULL) {
         ASSERT(c->session->connection == c);
@@ -55,6 +55,7 @@ void connection_move(struct server *s, struct connection *c, enum connection_sta
         c->closing_us = s->attended_us;
         connection_set_input(s, c, INPUT_OPEN);
         pipeline_forget(c);
+        list_remove(&c->joining);
     }
     connection_touch(s, c);
     connection_check(c);
@@ -149,7 +150,8 @@ struct connection *server_connect(struct server *s, const struct peer *peer)
     list_init(&c->touched);
     list_init(&c->paused_link);
     list_init(&c->watches);
-    list_init(&c->proposals);
+    list_init(&c->waiting);
+    list_init(&c->joining);
     list_init(&c->waits);
     strbuf_init(&c->in, STRBUF_NO_LIMIT);
     strbuf_init(&c->out, STRBUF_NO_LIMIT);
@@ -172,20 +174,17 @@ static void connection_free(struct connection *c)
 
 void server_disconnect(struct server *s, struct connection *c)
 {
-    struct list *item;
-
     connection_check(c);
     s->stats.connection_drop_count += c->state != CONNECTION_CLOSING ? 1 : 0;
-    while ((item = list_pop_front(&c->proposals)) != NULL) { /* executed all the same */
-        container_of(item, struct proposal, of_connection)->connection = NULL;
-    }
+    waiting_forget_connection(c);
     if (c->session != NULL) {
         c->session->connection = NULL;
     }
-    s->n_outstanding -= c->parked.n_requests;
+    s->n_parked -= c->parked.n_requests;
     s->large_bytes -= c->large_bytes;
     connection_set_input(s, c, INPUT_OPEN);
     pipeline_forget(c);
+    list_remove(&c->joining);
     watch_remove_all(&s->watches, c);
     list_remove(&c->touched);
     list_remove(&c->link);

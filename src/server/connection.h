@@ -81,9 +81,10 @@ struct connection {
     size_t watch_bytes;
     uint64_t last_event; /* serial of the last change it was told of: once each */
 
-    struct parked parked; /* what waits behind writes in flight */
-    struct list proposals;
-    struct list waits;       /* for proposals of others; see pipeline.c */
+    struct parked parked;    /* what waits behind writes in flight */
+    struct list waiting;     /* its writes, see waiting.h */
+    struct list waits;       /* for writes of others; see pipeline.c */
+    struct list joining;     /* in the list of those that wait for a word about their session */
     int64_t in_flight_bytes; /* of requests in flight */
     int64_t large_bytes;     /* of large requests in flight */
 

@@ -45,14 +45,18 @@ static int32_t negotiate_timeout(const struct server *s, int32_t wanted_ms)
     return (int32_t)t;
 }
 
+/* Whoever decides which sessions live has it from here on; others when it is committed. */
 static void create_session(struct server *s, struct connection *c)
 {
     struct request q = {.type = OP_CREATE_SESSION, .timeout_ms = c->timeout_ms};
 
     c->session_id = session_new_id(&s->sessions);
     connection_move(s, c, CONNECTION_JOINING);
-    attach_session(c, session_add(&s->sessions, c->session_id, c->timeout_ms, server_now_ms(s)));
-    server_submit(s, c, 0, &q, c->session_id);
+    if (role_leads(s->role)) {
+        attach_session(c,
+                       session_add(&s->sessions, c->session_id, c->timeout_ms, server_now_ms(s)));
+    }
+    server_submit(s, c, 0, &q, BYTES_NULL);
 }
 
 static void refuse_session(struct server *s, struct connection *c)
@@ -65,6 +69,9 @@ void handshake_session_created(struct server *s, struct connection *c)
 {
     if (c->state != CONNECTION_JOINING) { /* another connection has resumed it meanwhile */
         return;
+    }
+    if (c->session == NULL) {
+        attach_session(c, session_find(&s->sessions, c->session_id));
     }
     if (c->session->closing) { /* it took longer than its timeout */
         refuse_session(s, c);
@@ -100,19 +107,54 @@ static bool is_being_decided(const struct server *s, const struct session *sessi
     return session->closing || !tree_session_get(s->tree, session->id, NULL);
 }
 
-void handshake_go_on(struct server *s, struct connection *c)
+void handshake_revalidate(struct server *s, int64_t session_id)
 {
-    struct session *session = session_find(&s->sessions, c->session_id);
+    const struct session *session = session_find(&s->sessions, session_id);
 
-    ASSERT(c->state == CONNECTION_JOINING);
-    ASSERT(c->session == NULL);
-    if (session == NULL) {
-        refuse_resume(s, c);
+    if (session == NULL || !is_being_decided(s, session)) {
+        server_revalidated(s, session_id, session != NULL);
+    }
+}
+
+static struct connection *find_joining(const struct server *s, int64_t session_id)
+{
+    struct list *item;
+
+    list_for_each (item, &s->joining) {
+        struct connection *c = container_of(item, struct connection, joining);
+
+        if (c->session_id == session_id) {
+            return c;
+        }
+    }
+    return NULL;
+}
+
+void handshake_ask_again(struct server *s)
+{
+    struct list *item, *next;
+
+    for (item = s->joining.next; item != &s->joining; item = next) {
+        struct connection *c = container_of(item, struct connection, joining);
+
+        next = item->next;
+        s->role->revalidate(s->role, c->session_id, c->timeout_ms);
+    }
+}
+
+void server_revalidated(struct server *s, int64_t session_id, bool valid)
+{
+    struct session *session = session_find(&s->sessions, session_id);
+    struct connection *c = find_joining(s, session_id);
+
+    if (c == NULL) { /* gone meanwhile */
         return;
     }
-    if (is_being_decided(s, session)) {
-        ASSERT(session->newest != NULL);
-        pipeline_wait_for(c, session->newest);
+    ASSERT(c->state == CONNECTION_JOINING);
+    ASSERT(c->session == NULL);
+    list_remove(&c->joining);
+    if (!valid || session == NULL || session->closing) {
+        refuse_resume(s, c);
         return;
     }
     take_over(s, c, session);
@@ -130,7 +172,8 @@ static void resume_session(struct server *s, struct connection *c, const struct 
     c->session_id = r->session_id;
     connection_move(s, c, CONNECTION_JOINING);
     if (known) {
-        handshake_go_on(s, c);
+        list_push_back(&s->joining, &c->joining);
+        s->role->revalidate(s->role, r->session_id, c->timeout_ms);
     } else {
         refuse_resume(s, c);
     }

@@ -11,7 +11,12 @@ void handshake_receive(struct server *s, struct connection *c, struct bytes fram
 /* The createSession of `c` is committed: the session is live and the client is told. */
 void handshake_session_created(struct server *s, struct connection *c);
 
-/* `c` waits to resume a session of which it was not known whether it lives: perhaps it is now. */
-void handshake_go_on(struct server *s, struct connection *c);
+/* The word about a session, of whoever decides here which of them live. One that is being created
+ * or closed is decided when that is committed. */
+void handshake_revalidate(struct server *s, int64_t session_id);
+
+/* Something that decides about sessions is committed: who waits for the word about one asks again.
+ * Only where handshake_revalidate() gives it. */
+void handshake_ask_again(struct server *s);
 
 #endif

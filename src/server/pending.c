@@ -11,8 +11,8 @@
 
 struct record {
     struct map_entry entry;
-    struct list link; /* in owner->pending */
-    struct proposal *owner;
+    struct list link;      /* in by_zxid */
+    int64_t zxid;          /* of the transaction that touched it last */
     struct node_view view; /* holds a use of view.acl while it exists */
     uint32_t path_len;
     uint8_t path[];
@@ -22,13 +22,15 @@ struct record {
 struct undo {
     struct list link;
     struct record *record;
-    struct proposal *owner; /* NULL: the record was new */
+    struct list *behind; /* where it stood; NULL: the record was new */
+    int64_t zxid;
     struct node_view view;
 };
 
-void pending_init(struct pending_table *t, struct tree *tree, bool with_digest)
+void pending_init(struct pending_table *t, struct tree *tree, int64_t zxid, bool with_digest)
 {
-    *t = (struct pending_table){.tree = tree, .with_digest = with_digest};
+    *t = (struct pending_table){.tree = tree, .applied_zxid = zxid, .with_digest = with_digest};
+    list_init(&t->by_zxid);
     t->digest = tree_digest(tree);
     map_init(&t->records);
     list_init(&t->undo);
@@ -79,26 +81,31 @@ static struct record *pending_find(const struct pending_table *t, struct bytes p
     return NULL;
 }
 
-void pending_look(const struct pending_table *t, struct bytes path, struct node_view *out)
+void node_view_of(const struct tree *tree, struct bytes path, struct node_view *out)
 {
-    const struct record *r = t->records.count == 0 ? NULL : pending_find(t, path, hash_path(path));
-    znode_id id;
+    znode_id id = tree_find(tree, path);
 
-    if (r != NULL) {
-        *out = r->view;
-        return;
-    }
     *out = (struct node_view){0};
-    id = tree_find(t->tree, path);
     if (id == 0) {
         return;
     }
     out->exists = true;
-    tree_persisted(t->tree, id, &out->stat);
-    out->n_children = tree_n_children(t->tree, id);
-    out->acl = tree_acl(t->tree, id);
-    out->data_len = (int64_t)tree_data(t->tree, id).len;
-    out->digest = tree_node_digest(t->tree, id);
+    tree_persisted(tree, id, &out->stat);
+    out->n_children = tree_n_children(tree, id);
+    out->acl = tree_acl(tree, id);
+    out->data_len = (int64_t)tree_data(tree, id).len;
+    out->digest = tree_node_digest(tree, id);
+}
+
+void pending_look(const struct pending_table *t, struct bytes path, struct node_view *out)
+{
+    const struct record *r = t->records.count == 0 ? NULL : pending_find(t, path, hash_path(path));
+
+    if (r != NULL) {
+        *out = r->view;
+    } else {
+        node_view_of(t->tree, path, out);
+    }
 }
 
 static void begin_digest(struct pending_table *t, struct bytes path, struct node_view *v,
@@ -142,7 +149,8 @@ static void note_undo(struct pending_table *t, struct record *r, bool is_new)
     }
     u = must_alloc(sizeof(*u));
     u->record = r;
-    u->owner = is_new ? NULL : r->owner;
+    u->behind = is_new ? NULL : r->link.prev;
+    u->zxid = r->zxid;
     u->view = r->view;
     hold(t, &u->view);
     list_push_back(&t->undo, &u->link);
@@ -152,7 +160,7 @@ static struct record *add_record(struct pending_table *t, struct bytes path, uin
 {
     struct record *r = must_alloc(sizeof(*r) + path.len);
 
-    r->owner = NULL;
+    r->zxid = 0;
     r->view = (struct node_view){0};
     r->path_len = (uint32_t)path.len;
     memcpy(r->path, path.data, path.len);
@@ -161,8 +169,8 @@ static struct record *add_record(struct pending_table *t, struct bytes path, uin
     return r;
 }
 
-void pending_set(struct pending_table *t, struct proposal *proposal, struct bytes path,
-                 struct node_view *view, const struct bytes *data)
+void pending_set(struct pending_table *t, int64_t zxid, struct bytes path, struct node_view *view,
+                 const struct bytes *data)
 {
     uint64_t hash = hash_path(path);
     struct record *r = pending_find(t, path, hash);
@@ -176,9 +184,10 @@ void pending_set(struct pending_table *t, struct proposal *proposal, struct byte
     hold(t, view);
     pending_let_go(t, &r->view);
     r->view = *view;
-    r->owner = proposal;
+    ASSERT(zxid >= r->zxid);
+    r->zxid = zxid;
     list_remove(&r->link);
-    list_push_back(&proposal->pending, &r->link);
+    list_push_back(&t->by_zxid, &r->link);
 }
 
 static void drop_record(struct pending_table *t, struct record *r)
@@ -189,10 +198,19 @@ static void drop_record(struct pending_table *t, struct record *r)
     free(r);
 }
 
-void pending_applied(struct pending_table *t, struct proposal *proposal)
+static struct record *oldest_record(const struct pending_table *t)
 {
-    while (!list_empty(&proposal->pending)) {
-        drop_record(t, container_of(proposal->pending.next, struct record, link));
+    return list_empty(&t->by_zxid) ? NULL : container_of(t->by_zxid.next, struct record, link);
+}
+
+void pending_applied(struct pending_table *t, int64_t zxid)
+{
+    struct record *r;
+
+    ASSERT(zxid >= t->applied_zxid);
+    t->applied_zxid = zxid;
+    while ((r = oldest_record(t)) != NULL && r->zxid <= zxid) {
+        drop_record(t, r);
     }
     if (t->with_digest && t->records.count == 0) {
         ASSERT(t->digest == tree_digest(t->tree));
@@ -219,20 +237,21 @@ void pending_multi_keep(struct pending_table *t)
     t->in_multi = false;
 }
 
+/* From the newest to the oldest: so each finds the list as it left it. */
 static void take_back(struct pending_table *t, struct undo *u)
 {
     struct record *r = u->record;
 
-    if (u->owner == NULL) {
+    if (u->behind == NULL) {
         drop_record(t, r);
         return;
     }
     pending_let_go(t, &r->view);
     r->view = u->view;
     hold(t, &r->view);
-    r->owner = u->owner;
+    r->zxid = u->zxid;
     list_remove(&r->link);
-    list_push_back(&u->owner->pending, &r->link);
+    list_insert_behind(u->behind, &r->link);
 }
 
 void pending_multi_rollback(struct pending_table *t)

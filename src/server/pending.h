@@ -3,18 +3,20 @@
  *
  * A write is checked against this, so that pipelined writes see each other. A node that some
  * transaction in flight changes has a record here; all others are as the tree has them. A record
- * belongs to the last proposal that touched it and goes when that one is applied. */
+ * belongs to the last transaction that touched it and goes when that one is applied. */
 #ifndef PAWL_SERVER_PENDING_H
 #define PAWL_SERVER_PENDING_H
 
+#include "base/list.h"
 #include "base/map.h"
-#include "server/proposal.h"
 #include "store/tree.h"
 
 struct pending_table {
     struct tree *tree;
     struct map records;
-    uint64_t digest; /* of the tree as it will be */
+    struct list by_zxid;  /* the same records: who was touched last stands last */
+    int64_t applied_zxid; /* the tree has everything up to here */
+    uint64_t digest;      /* of the tree as it will be */
     bool with_digest;
     struct list undo; /* newest last; filled between multi_begin and keep or rollback */
     uint64_t undo_digest;
@@ -33,17 +35,21 @@ struct node_view {
     bool has_digest_begun;
 };
 
-void pending_init(struct pending_table *t, struct tree *tree, bool with_digest);
+/* A node as the tree has it now. */
+void node_view_of(const struct tree *tree, struct bytes path, struct node_view *out);
+
+void pending_init(struct pending_table *t, struct tree *tree, int64_t zxid, bool with_digest);
 void pending_fini(struct pending_table *t);
 
 void pending_look(const struct pending_table *t, struct bytes path, struct node_view *out);
 
-/* From now on the node is like `view`, by `proposal`. `data`, if not NULL, is its new data. */
-void pending_set(struct pending_table *t, struct proposal *proposal, struct bytes path,
-                 struct node_view *view, const struct bytes *data);
+/* From now on the node is like `view`, by transaction `zxid`, which is not older than any before.
+ * `data`, if not NULL, is its new data. */
+void pending_set(struct pending_table *t, int64_t zxid, struct bytes path, struct node_view *view,
+                 const struct bytes *data);
 
-/* The proposal has been applied: what it touched last is in the tree now. */
-void pending_applied(struct pending_table *t, struct proposal *proposal);
+/* Everything up to `zxid` has been applied: what it touched last is in the tree now. */
+void pending_applied(struct pending_table *t, int64_t zxid);
 
 /* A multi: everything set between begin and rollback is taken back. */
 void pending_multi_begin(struct pending_table *t);

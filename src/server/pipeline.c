@@ -32,13 +32,13 @@ static void park_frame(struct server *s, struct connection *c, struct bytes fram
                                                      .n_auth_ids = c->identity.n_ids,
                                                      .when_us = s->now_us,
                                                      .answer = read_expected_bytes(s, frame)});
-    s->n_outstanding++;
+    s->n_parked++;
 }
 
 static void park_refusal(struct server *s, struct connection *c, int32_t xid)
 {
     parked_push(&c->parked, &(struct parked_request){.frame = BYTES_NULL, .xid = xid});
-    s->n_outstanding++;
+    s->n_parked++;
 }
 
 /* Large requests count until the connection has no write in flight. */
@@ -58,7 +58,7 @@ static void charge(const struct server *s, struct connection *c, size_t units)
         c->turn = s->turn;
         c->spent = 0;
     }
-    c->spent += (int64_t)(units + identity_take_cost(&c->identity));
+    c->spent += (int64_t)units;
 }
 
 /* Why nothing can be executed for `c` now. */
@@ -92,12 +92,14 @@ static enum connection_input input_obstacle(const struct server *s, const struct
     const struct limit_options *o = &s->options.limits;
     bool busy = c->parked.n_in_flight + c->parked.n_requests > 0;
     enum connection_input why = obstacle(s, c);
+    int64_t n_outstanding;
 
     if (why != INPUT_OPEN || !busy) {
         return why;
     }
-    if (s->n_outstanding > o->outstanding_limit ||
-        (o->throttle_requests > 0 && s->n_outstanding >= o->throttle_requests) ||
+    n_outstanding = server_outstanding(s);
+    if (n_outstanding > o->outstanding_limit ||
+        (o->throttle_requests > 0 && n_outstanding >= o->throttle_requests) ||
         (int64_t)parked_bytes(&c->parked) > o->output_pause_bytes ||
         (o->in_flight_bytes > 0 && c->in_flight_bytes > o->in_flight_bytes) ||
         (c->parked.answers > o->output_pause_bytes && is_write(frame))) {
@@ -169,7 +171,7 @@ static void execute_read(struct server *s, struct connection *c, struct bytes fr
 
     charge(s, c, REQUEST_UNITS + frame.len);
     read_execute(s, c, xid, type, r);
-    charge(s, c, c->out.len - before);
+    charge(s, c, c->out.len - before + identity_take_cost(&c->identity));
     note_answer(c, c->out.len - before);
     limit_watches(s, c);
     pipeline_count_reply(s, c, c->out.len - before);
@@ -198,7 +200,7 @@ static void answer_parked(struct server *s, struct connection *c)
     struct parked_request r;
 
     parked_pop(&c->parked, &r);
-    s->n_outstanding--;
+    s->n_parked--;
     if (bytes_is_null(r.frame)) {
         refuse_throttled(s, c, r.xid);
         return;
@@ -241,7 +243,7 @@ static bool answers_are_too_many(const struct server *s, const struct connection
            s->options.limits.output_limit_bytes + (int64_t)c->largest_answer;
 }
 
-void pipeline_before_write(struct server *s, struct connection *c)
+static void answer_all_ready(struct server *s, struct connection *c)
 {
     while (c->state == CONNECTION_SERVING && parked_is_ready(&c->parked)) {
         if (answers_are_too_many(s, c)) {
@@ -252,8 +254,6 @@ void pipeline_before_write(struct server *s, struct connection *c)
         }
         answer_parked(s, c);
     }
-    ASSERT(c->state != CONNECTION_SERVING ||
-           !parked_is_empty(&c->parked)); /* the mark of the write */
 }
 
 void pipeline_write_done(struct server *s, struct connection *c)
@@ -278,62 +278,141 @@ void pipeline_sent(struct server *s, struct connection *c)
 
 /* ---- waiting for writes of others ---- */
 
-/* A sync is answered when all is applied that was in flight when it came, also of others. What a
- * resumed session asks is answered when all is applied that the session has in flight, though it
- * came over links that are gone: the order is the session's. Either waits for one proposal, and so
- * for all before it. */
-struct waiting {
-    struct list of_proposal;
+/* A sync is answered when everything is applied that was agreed upon when it came, also of others:
+ * the role knows when that is. What a resumed session asks is answered when all is applied that the
+ * session has on its way, though it came over links that are gone: the order is the session's. Each
+ * of these is a mark in its connection's queue, like a write. */
+struct wait {
+    struct list of_target; /* in the waits of a write, or the syncs of the server */
     struct list of_connection;
-    struct connection *connection;
+    struct connection *connection; /* NULL: nobody waits any more; only of a sync */
+    int64_t order;                 /* as that of writes */
+    bool is_sync;
+    int64_t sync_zxid; /* the newest transaction that was made here when it came */
 };
 
-void pipeline_wait_for(struct connection *c, struct proposal *p)
+static struct wait *wait_push(struct server *s, struct connection *c, struct list *target)
 {
-    struct waiting *w = must_alloc(sizeof(*w));
+    struct wait *w = must_alloc(sizeof(*w));
 
-    w->connection = c;
-    list_push_back(&p->waits, &w->of_proposal);
+    *w = (struct wait){.connection = c, .order = ++s->waiting.last_order};
+    list_push_back(target, &w->of_target);
     list_push_back(&c->waits, &w->of_connection);
-    if (c->state == CONNECTION_SERVING) {
-        parked_push_mark(&c->parked);
+    parked_push_mark(&c->parked);
+    return w;
+}
+
+/* Nobody is held up by it any more. A sync's place is kept: the role will answer it. */
+static void wait_settle(struct wait *w)
+{
+    list_remove(&w->of_connection);
+    w->connection = NULL;
+    if (!w->is_sync) {
+        list_remove(&w->of_target);
+        free(w);
     }
 }
 
-static void waiting_free(struct waiting *w)
+static void wait_is_over(struct server *s, struct wait *w)
 {
-    list_remove(&w->of_proposal);
-    list_remove(&w->of_connection);
-    free(w);
+    struct connection *c = w->connection;
+
+    ASSERT(c->state == CONNECTION_SERVING);
+    wait_settle(w);
+    pipeline_write_done(s, c);
 }
 
-static void handle_sync(struct server *s, struct connection *c, struct bytes frame)
+/* What `c` waits for, and came before its write number `order`, is over: whoever agreed upon that
+ * write agreed upon everything before it, and leads. */
+void pipeline_before_write(struct server *s, const struct waiting *write)
 {
-    pipeline_wait_for(c, container_of(s->in_flight.prev, struct proposal, link));
+    struct connection *c = write->connection;
+
+    while (!list_empty(&c->waits)) {
+        struct wait *w = container_of(c->waits.next, struct wait, of_connection);
+
+        if (w->order > write->order) {
+            break;
+        }
+        wait_settle(w);
+        parked_mark_done(&c->parked);
+    }
+    answer_all_ready(s, c);
+    ASSERT(c->state != CONNECTION_SERVING ||
+           !parked_is_empty(&c->parked)); /* the mark of the write */
+}
+
+static void answer_or_park(struct server *s, struct connection *c, struct bytes frame)
+{
+    if (parked_is_empty(&c->parked)) {
+        execute_read(s, c, frame, 0);
+    } else {
+        park_frame(s, c, frame);
+    }
+}
+
+static void handle_sync(struct server *s, struct connection *c, int32_t xid, struct bytes frame)
+{
+    struct request q = {.type = OP_SYNC};
+    struct submission submission = {.identity = &c->identity,
+                                    .session = c->session,
+                                    .session_id = c->session_id,
+                                    .xid = xid,
+                                    .request = &q,
+                                    .body = bytes_of(frame.data + 8, frame.len - 8)};
+    struct wait *w;
+
+    if (!s->role->sync(s->role, &submission)) {
+        answer_or_park(s, c, frame);
+        return;
+    }
+    w = wait_push(s, c, &s->syncs);
+    w->is_sync = true;
+    w->sync_zxid = s->proposer != NULL ? s->proposer->zxid : INT64_MAX;
     park_frame(s, c, frame);
 }
 
-void pipeline_applied(struct server *s, struct proposal *p)
+int64_t server_sync_zxid(const struct server *s)
 {
-    ASSERT(p->zxid <= s->applied_zxid);
-    while (!list_empty(&p->waits)) {
-        struct waiting *w = container_of(p->waits.next, struct waiting, of_proposal);
-        struct connection *c = w->connection;
+    return list_empty(&s->syncs) ? INT64_MAX
+                                 : container_of(s->syncs.next, struct wait, of_target)->sync_zxid;
+}
 
-        waiting_free(w);
-        if (c->state == CONNECTION_JOINING) {
-            handshake_go_on(s, c);
-        } else {
-            ASSERT(c->state == CONNECTION_SERVING);
-            pipeline_write_done(s, c);
-        }
+void server_synced(struct server *s)
+{
+    struct wait *w = container_of(s->syncs.next, struct wait, of_target);
+
+    ASSERT(!list_empty(&s->syncs));
+    list_remove(&w->of_target);
+    w->is_sync = false;
+    if (w->connection == NULL) {
+        free(w);
+    } else {
+        wait_is_over(s, w);
+    }
+}
+
+void pipeline_applied(struct server *s, struct waiting *write)
+{
+    while (!list_empty(&write->waits)) {
+        wait_is_over(s, container_of(write->waits.next, struct wait, of_target));
     }
 }
 
 void pipeline_forget(struct connection *c)
 {
     while (!list_empty(&c->waits)) {
-        waiting_free(container_of(c->waits.next, struct waiting, of_connection));
+        wait_settle(container_of(c->waits.next, struct wait, of_connection));
+    }
+}
+
+void pipeline_fini(struct server *s)
+{
+    struct list *item;
+
+    ASSERT(list_empty(&s->connections));
+    while ((item = list_pop_front(&s->syncs)) != NULL) {
+        free(container_of(item, struct wait, of_target));
     }
 }
 
@@ -384,15 +463,6 @@ static bool waited_too_long(const struct server *s, const struct connection *c, 
            type != OP_CLOSE_SESSION && s->now_us - c->waiting_since_us > limit_ms * 1000;
 }
 
-static void answer_or_park(struct server *s, struct connection *c, struct bytes frame)
-{
-    if (parked_is_empty(&c->parked)) {
-        execute_read(s, c, frame, 0);
-    } else {
-        park_frame(s, c, frame);
-    }
-}
-
 static void handle_write(struct server *s, struct connection *c, int32_t xid, const struct op *op,
                          struct bytes frame, struct jute_reader body)
 {
@@ -404,8 +474,8 @@ static void handle_write(struct server *s, struct connection *c, int32_t xid, co
     }
     q.path = utf8_repaired(q.path, &s->repaired);
     parked_push_mark(&c->parked);
-    server_submit(s, c, xid, &q, c->session_id);
-    charge(s, c, REQUEST_UNITS + 2 * frame.len); /* to prepare, and to apply */
+    server_submit(s, c, xid, &q, bytes_of(frame.data + 8, frame.len - 8));
+    charge(s, c, REQUEST_UNITS + 2 * frame.len + identity_take_cost(&c->identity));
 }
 
 /* False: the connection cannot go on. */
@@ -446,8 +516,8 @@ static bool handle_request(struct server *s, struct connection *c, struct bytes 
     }
     if (op != NULL && op->kind == OP_KIND_WRITE) {
         handle_write(s, c, xid, op, frame, r);
-    } else if (type == OP_SYNC && !list_empty(&s->in_flight)) {
-        handle_sync(s, c, frame);
+    } else if (type == OP_SYNC) {
+        handle_sync(s, c, xid, frame);
     } else {
         answer_or_park(s, c, frame);
     }
@@ -599,7 +669,7 @@ void pipeline_session_ready(struct server *s, struct connection *c)
 {
     connection_move(s, c, CONNECTION_SERVING);
     if (c->session->newest != NULL) {
-        pipeline_wait_for(c, c->session->newest);
+        wait_push(s, c, &c->session->newest->waits);
     }
     if (c->input != INPUT_OPEN) { /* else its handshake is being consumed: that loop goes on */
         pipeline_go_on(s, c);
@@ -612,7 +682,7 @@ void server_resume(struct server *s)
 {
     struct list *item, *next;
 
-    if (s->n_outstanding > s->options.limits.outstanding_limit) {
+    if (server_outstanding(s) > s->options.limits.outstanding_limit) {
         return;
     }
     for (item = s->paused.next; item != &s->paused; item = next) {

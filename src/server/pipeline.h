@@ -11,21 +11,20 @@ void pipeline_receive(struct server *s, struct connection *c, struct bytes bytes
 /* The client has taken some of c->out. */
 void pipeline_sent(struct server *s, struct connection *c);
 
-/* What `c` asks from here on is answered when `p`, which is in flight, has been applied; if it is
- * JOINING, handshake_go_on() is called then. */
-void pipeline_wait_for(struct connection *c, struct proposal *p);
-
-/* `p`, a write of `c`, is applied next: what `c` asked before it is answered now. */
-void pipeline_before_write(struct server *s, struct connection *c);
+/* `w`, a write of a connection, is applied next: what was asked there before it is answered now. */
+void pipeline_before_write(struct server *s, const struct waiting *w);
 
 /* The write has been applied and answered: what is parked behind it is next. */
 void pipeline_write_done(struct server *s, struct connection *c);
 
-/* `p` has been applied: who waited for it is next. */
-void pipeline_applied(struct server *s, struct proposal *p);
+/* `w` has been applied: who else waited for it is next. */
+void pipeline_applied(struct server *s, struct waiting *w);
 
 /* `c` goes, and what it waits for. */
 void pipeline_forget(struct connection *c);
+
+/* The server goes, and all connections have. */
+void pipeline_fini(struct server *s);
 
 /* The session is ready: requests may follow. */
 void pipeline_session_ready(struct server *s, struct connection *c);

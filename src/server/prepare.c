@@ -36,7 +36,7 @@ static int check_quota(struct prepare *p, struct bytes path, int64_t bytes, int6
     return rc;
 }
 
-static bool allowed(const struct prepare *p, const struct proposal *who, uint32_t acl, int32_t perm)
+static bool allowed(const struct prepare *p, const struct author *who, uint32_t acl, int32_t perm)
 {
     return auth_allows(who->identity, p->auth, tree_acls(p->tree), acl, perm);
 }
@@ -97,7 +97,7 @@ static bool fits_log(const struct prepare *p, size_t len)
 enum { TXN_REST_BYTES = 128 };
 
 /* With `auth` in it a list may grow much larger than it was in the request. */
-static int fix_acl(struct prepare *p, const struct proposal *who, const struct request *q)
+static int fix_acl(struct prepare *p, const struct author *who, const struct request *q)
 {
     int rc;
 
@@ -128,7 +128,7 @@ static struct bytes final_path(struct prepare *p, const struct request *q,
     return strbuf_bytes(&p->path);
 }
 
-static int64_t new_owner(const struct proposal *who, const struct request *q)
+static int64_t new_owner(const struct author *who, const struct request *q)
 {
     if (q->type == OP_CREATE_CONTAINER) {
         return OWNER_CONTAINER;
@@ -141,7 +141,7 @@ static int64_t new_owner(const struct proposal *who, const struct request *q)
 }
 
 /* The child and its parent as they will be. */
-static void create_pending(struct prepare *p, struct proposal *who, const struct txn_op *op,
+static void create_pending(struct prepare *p, struct author *who, const struct txn_op *op,
                            int64_t owner, int64_t wall_ms, struct node_view *parent)
 {
     struct node_view child = {
@@ -161,12 +161,12 @@ static void create_pending(struct prepare *p, struct proposal *who, const struct
         parent->stat.cversion = op->parent_cversion;
         parent->stat.pzxid = who->zxid;
     }
-    pending_set(&p->pending, who, path_parent(op->path), parent, NULL);
-    pending_set(&p->pending, who, op->path, &child, &op->data);
+    pending_set(&p->pending, who->zxid, path_parent(op->path), parent, NULL);
+    pending_set(&p->pending, who->zxid, op->path, &child, &op->data);
     acl_table_release(tree_acls(p->tree), child.acl);
 }
 
-static int prepare_create(struct prepare *p, struct proposal *who, const struct request *q,
+static int prepare_create(struct prepare *p, struct author *who, const struct request *q,
                           int64_t wall_ms, struct txn_op *op)
 {
     struct node_view parent, child;
@@ -225,23 +225,23 @@ static bool is_system_node(struct bytes path)
            bytes_equal_str(path, "/zookeeper/quota") || bytes_equal_str(path, "/zookeeper/config");
 }
 
-static void delete_pending(struct prepare *p, struct proposal *who, struct bytes path,
+static void delete_pending(struct prepare *p, struct author *who, struct bytes path,
                            struct node_view *node)
 {
     struct node_view parent;
     int64_t zxid = who->zxid;
 
     node->exists = false;
-    pending_set(&p->pending, who, path, node, NULL);
+    pending_set(&p->pending, who->zxid, path, node, NULL);
     pending_look(&p->pending, path_parent(path), &parent);
     parent.n_children--;
     if (zxid > parent.stat.pzxid) {
         parent.stat.pzxid = zxid;
     }
-    pending_set(&p->pending, who, path_parent(path), &parent, NULL);
+    pending_set(&p->pending, who->zxid, path_parent(path), &parent, NULL);
 }
 
-static int prepare_delete(struct prepare *p, struct proposal *who, const struct request *q,
+static int prepare_delete(struct prepare *p, struct author *who, const struct request *q,
                           struct txn_op *op)
 {
     struct node_view parent, node;
@@ -275,8 +275,8 @@ static int prepare_delete(struct prepare *p, struct proposal *who, const struct 
 
 /* The reaper's: no session, no version. It went by what the tree had; a child, a change or another
  * node of that name that came meanwhile makes it fail silently. */
-static int prepare_delete_container(struct prepare *p, struct proposal *who,
-                                    const struct request *q, int64_t wall_ms, struct txn_op *op)
+static int prepare_delete_container(struct prepare *p, struct author *who, const struct request *q,
+                                    int64_t wall_ms, struct txn_op *op)
 {
     struct node_view node;
 
@@ -301,7 +301,7 @@ static int prepare_delete_container(struct prepare *p, struct proposal *who,
 
 /* ---- setData, setACL, check ---- */
 
-static int prepare_set_data(struct prepare *p, struct proposal *who, const struct request *q,
+static int prepare_set_data(struct prepare *p, struct author *who, const struct request *q,
                             int64_t wall_ms, struct txn_op *op)
 {
     struct node_view node;
@@ -334,11 +334,11 @@ static int prepare_set_data(struct prepare *p, struct proposal *who, const struc
     op->path = q->path;
     op->data = q->data;
     op->version = node.stat.version;
-    pending_set(&p->pending, who, q->path, &node, &q->data);
+    pending_set(&p->pending, who->zxid, q->path, &node, &q->data);
     return PAWL_OK;
 }
 
-static int prepare_set_acl(struct prepare *p, struct proposal *who, const struct request *q,
+static int prepare_set_acl(struct prepare *p, struct author *who, const struct request *q,
                            struct txn_op *op)
 {
     struct node_view node;
@@ -367,12 +367,12 @@ static int prepare_set_acl(struct prepare *p, struct proposal *who, const struct
     op->path = q->path;
     op->acl = fixed_acl(p);
     op->version = node.stat.aversion;
-    pending_set(&p->pending, who, q->path, &node, NULL);
+    pending_set(&p->pending, who->zxid, q->path, &node, NULL);
     acl_table_release(tree_acls(p->tree), node.acl);
     return PAWL_OK;
 }
 
-static int prepare_check(struct prepare *p, struct proposal *who, const struct request *q,
+static int prepare_check(struct prepare *p, struct author *who, const struct request *q,
                          struct txn_op *op)
 {
     struct node_view node;
@@ -404,7 +404,7 @@ static int prepare_reconfig(const struct prepare *p)
 
 /* ---- one operation ---- */
 
-static int prepare_op(struct prepare *p, struct proposal *who, const struct request *q,
+static int prepare_op(struct prepare *p, struct author *who, const struct request *q,
                       int64_t wall_ms, struct txn_op *op)
 {
     *op = (struct txn_op){0};
@@ -430,7 +430,7 @@ static int prepare_op(struct prepare *p, struct proposal *who, const struct requ
     }
 }
 
-static void prepare_write_header(struct strbuf *out, const struct proposal *who, int64_t wall_ms,
+static void prepare_write_header(struct strbuf *out, const struct author *who, int64_t wall_ms,
                                  int32_t type)
 {
     struct txn_header h = {who->session_id, who->xid, who->zxid, wall_ms, type};
@@ -438,7 +438,7 @@ static void prepare_write_header(struct strbuf *out, const struct proposal *who,
     txn_header_write(out, &h);
 }
 
-static void write_error(struct strbuf *out, const struct proposal *who, int64_t wall_ms, int err)
+void prepare_error(const struct author *who, int err, int64_t wall_ms, struct strbuf *out)
 {
     prepare_write_header(out, who, wall_ms, TXN_ERROR);
     jute_write_int(out, err);
@@ -451,14 +451,14 @@ static void prepare_write_digest(struct prepare *p, struct strbuf *out)
     }
 }
 
-static void prepare_single(struct prepare *p, struct proposal *who, const struct request *q,
+static void prepare_single(struct prepare *p, struct author *who, const struct request *q,
                            int64_t wall_ms, struct strbuf *out)
 {
     struct txn_op op;
     int rc = prepare_op(p, who, q, wall_ms, &op);
 
     if (rc != PAWL_OK) {
-        write_error(out, who, wall_ms, rc);
+        prepare_error(who, rc, wall_ms, out);
         return;
     }
     prepare_write_header(out, who, wall_ms, op.type);
@@ -467,25 +467,6 @@ static void prepare_single(struct prepare *p, struct proposal *who, const struct
 }
 
 /* ---- multi ---- */
-
-/* Counts the operations and makes sure that all of them can be read. -1: they cannot. */
-static int32_t count_multi(struct bytes multi)
-{
-    struct jute_reader r = jute_reader_of(multi);
-    struct request q;
-    int32_t n = 0;
-
-    for (;; n++) {
-        switch (multi_next(&r, false, &q)) {
-        case MULTI_END:
-            return n;
-        case MULTI_BAD:
-            return -1;
-        case MULTI_OP:
-            break;
-        }
-    }
-}
 
 static void write_nested(struct strbuf *out, const struct txn_op *op)
 {
@@ -499,73 +480,77 @@ static void write_nested(struct strbuf *out, const struct txn_op *op)
 }
 
 /* Servers before 3.7.2 and 3.8.2 drop a nested create2 and all behind it without a word when they
- * replay it. As a plain create everybody understands it; only the answer differs, so the proposal
- * remembers. */
-static void log_as_create(struct proposal *who, struct txn_op *op, int32_t index, int32_t count)
+ * replay it. As a plain create everybody understands it; only the answer differs, and who answers
+ * knows what was asked for (waiting.c). */
+static void log_as_create(struct txn_op *op)
 {
-    if (op->type != TXN_CREATE2) {
-        return;
+    if (op->type == TXN_CREATE2) {
+        op->type = TXN_CREATE;
     }
-    if (who->is_create2 == NULL) {
-        who->is_create2 = must_zalloc((size_t)count * sizeof(*who->is_create2));
-    }
-    who->is_create2[index] = true;
-    op->type = TXN_CREATE;
 }
 
-static void prepare_multi(struct prepare *p, struct proposal *who, const struct request *q,
-                          int64_t wall_ms, struct strbuf *out)
+/* One operation after the other, each in the form the log has it. PAWL_OK, what the first that
+ * failed came to, or PAWL_ERR_MARSHALLING: then it is not an operation's failure but the request's.
+ */
+static int prepare_nested(struct prepare *p, struct author *who, struct bytes multi,
+                          int64_t wall_ms, struct strbuf *out, int32_t *n)
 {
-    struct jute_reader r = jute_reader_of(q->multi);
-    int32_t n = count_multi(q->multi);
+    struct jute_reader r = jute_reader_of(multi);
     size_t start = out->len;
+    enum multi_step step;
     struct request nested;
     struct txn_op op;
     int rc = PAWL_OK;
 
-    if (n < 0) {
-        write_error(out, who, wall_ms, PAWL_ERR_MARSHALLING);
-        return;
-    }
-    prepare_write_header(out, who, wall_ms, TXN_MULTI);
-    jute_write_int(out, n);
-    pending_multi_begin(&p->pending);
-    for (int32_t i = 0; i < n; i++) {
-        multi_next(&r, false, &nested);
+    for (*n = 0; (step = multi_next(&r, false, &nested)) == MULTI_OP; ++*n) {
         if (rc == PAWL_OK && nested.type != OP_CREATE_TTL && is_ttl(nested.flags)) {
-            rc = PAWL_ERR_MARSHALLING; /* asks for a TTL and has no place for it */
-            break;
+            return PAWL_ERR_MARSHALLING; /* asks for a TTL and has no place for it */
         }
         if (rc != PAWL_OK) { /* an earlier one failed: not attempted */
             op = (struct txn_op){.type = TXN_ERROR, .err = PAWL_ERR_RUNTIME_INCONSISTENCY};
         } else if ((rc = prepare_op(p, who, &nested, wall_ms, &op)) != PAWL_OK) {
             op = (struct txn_op){.type = TXN_ERROR, .err = rc};
         }
-        log_as_create(who, &op, i, n);
+        log_as_create(&op);
         write_nested(out, &op);
-        if (!fits_log(p, out->len - start + TXN_DIGEST_BYTES)) {
-            rc = PAWL_ERR_MARSHALLING;
-            break;
+        if (!fits_log(p, out->len - start + TXN_HEADER_BYTES + 4 + TXN_DIGEST_BYTES)) {
+            return PAWL_ERR_MARSHALLING;
         }
     }
+    return step == MULTI_END ? rc : PAWL_ERR_MARSHALLING;
+}
+
+static void prepare_multi(struct prepare *p, struct author *who, const struct request *q,
+                          int64_t wall_ms, struct strbuf *out)
+{
+    size_t start = out->len, count_at;
+    int32_t n;
+    int rc;
+
+    prepare_write_header(out, who, wall_ms, TXN_MULTI);
+    count_at = out->len;
+    jute_write_int(out, 0);
+    pending_multi_begin(&p->pending);
+    rc = prepare_nested(p, who, q->multi, wall_ms, out, &n);
     if (rc == PAWL_OK) {
         pending_multi_keep(&p->pending);
     } else {
         pending_multi_rollback(&p->pending);
         who->n_ephemerals = 0;
     }
-    if (rc == PAWL_ERR_MARSHALLING) { /* not the operation's failure but the request's */
+    if (rc == PAWL_ERR_MARSHALLING) {
         out->len = start;
-        write_error(out, who, wall_ms, rc);
+        prepare_error(who, rc, wall_ms, out);
         return;
     }
+    jute_patch_int(out, count_at, n);
     prepare_write_digest(p, out);
 }
 
 /* ---- sessions ---- */
 
-void prepare_create_session(struct prepare *p, struct proposal *who, int32_t timeout_ms,
-                            int64_t wall_ms, struct strbuf *out)
+static void prepare_create_session(struct prepare *p, const struct author *who, int32_t timeout_ms,
+                                   int64_t wall_ms, struct strbuf *out)
 {
     prepare_write_header(out, who, wall_ms, TXN_CREATE_SESSION);
     jute_write_int(out, timeout_ms);
@@ -574,7 +559,7 @@ void prepare_create_session(struct prepare *p, struct proposal *who, int32_t tim
 
 struct closing {
     struct prepare *prepare;
-    struct proposal *who;
+    struct author *who;
     struct strbuf paths; /* encoded strings */
     int32_t count;
 };
@@ -598,7 +583,8 @@ static void note_tree_ephemerals(struct closing *closing)
         strbuf_clear(&p->path);
         tree_path(p->tree, id, &p->path);
         pending_look(&p->pending, strbuf_bytes(&p->path), &node);
-        if (node.exists && node.stat.ephemeral_owner == closing->who->session_id) {
+        if (node.exists && node.stat.ephemeral_owner == closing->who->session_id &&
+            path_has_slash_no_nul(strbuf_bytes(&p->path))) { /* or nothing can delete it */
             note_path(strbuf_bytes(&p->path), closing);
         }
     }
@@ -617,7 +603,7 @@ static void delete_noted(struct closing *closing)
     }
 }
 
-static void prepare_close_session(struct prepare *p, struct proposal *who, int64_t wall_ms,
+static void prepare_close_session(struct prepare *p, struct author *who, int64_t wall_ms,
                                   struct strbuf *out)
 {
     struct closing closing = {.prepare = p, .who = who};
@@ -625,7 +611,7 @@ static void prepare_close_session(struct prepare *p, struct proposal *who, int64
 
     strbuf_init(&closing.paths, STRBUF_NO_LIMIT);
     note_tree_ephemerals(&closing);
-    if (s != NULL && s->n_pending_ephemerals > 0) {
+    if (s != NULL && s->ephemeral_zxid > p->pending.applied_zxid) {
         pending_each_ephemeral(&p->pending, who->session_id, note_path, &closing);
     }
     delete_noted(&closing);
@@ -642,11 +628,14 @@ static void prepare_close_session(struct prepare *p, struct proposal *who, int64
     strbuf_fini(&closing.paths);
 }
 
-void prepare_txn(struct prepare *p, struct proposal *who, const struct request *q, int64_t wall_ms,
+void prepare_txn(struct prepare *p, struct author *who, const struct request *q, int64_t wall_ms,
                  struct strbuf *out)
 {
-    list_init(&who->pending);
+    ASSERT(who->identity != NULL);
     switch (q->type) {
+    case OP_CREATE_SESSION:
+        prepare_create_session(p, who, q->timeout_ms, wall_ms, out);
+        break;
     case OP_MULTI:
         prepare_multi(p, who, q, wall_ms, out);
         break;

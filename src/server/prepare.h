@@ -38,13 +38,21 @@ struct prepare {
 void prepare_init(struct prepare *p, struct tree *tree);
 void prepare_fini(struct prepare *p);
 
-/* Appends to `out` the payload for `q`: header, body, digest. `proposal` has zxid, session and
- * identity; it gets what it changes. */
-void prepare_txn(struct prepare *p, struct proposal *proposal, const struct request *q,
-                 int64_t wall_ms, struct strbuf *out);
+/* Who writes, and which transaction it becomes. */
+struct author {
+    struct identity *identity;
+    int64_t session_id;
+    int32_t xid;
+    int64_t zxid;
+    int32_t n_ephemerals; /* that it creates */
+};
 
-/* A session is created, closed; a container or TTL node is reaped: nobody's request. */
-void prepare_create_session(struct prepare *p, struct proposal *proposal, int32_t timeout_ms,
-                            int64_t wall_ms, struct strbuf *out);
+/* Appends to `out` the payload for `q`: header, body, digest. What it changes is pending from here
+ * on. */
+void prepare_txn(struct prepare *p, struct author *who, const struct request *q, int64_t wall_ms,
+                 struct strbuf *out);
+
+/* The same for a request that is refused before it is looked at. */
+void prepare_error(const struct author *who, int err, int64_t wall_ms, struct strbuf *out);
 
 #endif

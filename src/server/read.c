@@ -382,7 +382,16 @@ static int multi_read(struct server *s, struct connection *c, const struct reque
 
 enum { NAME_BYTES = 64, SHORT_ANSWER_BYTES = 128 };
 
-/* The node as it will be when all that is in flight has been applied. */
+/* The node as it will be when all that is in flight has been applied, as far as that is known. */
+static void look_ahead(const struct server *s, struct bytes path, struct node_view *out)
+{
+    if (s->proposer != NULL) {
+        pending_look(&s->proposer->prepare.pending, path, out);
+    } else {
+        node_view_of(s->tree, path, out);
+    }
+}
+
 static int64_t expected_of_node(const struct server *s, const struct request *q)
 {
     struct node_view view;
@@ -390,7 +399,7 @@ static int64_t expected_of_node(const struct server *s, const struct request *q)
     if (bytes_is_null(q->path)) {
         return SHORT_ANSWER_BYTES;
     }
-    pending_look(&s->prepare.pending, q->path, &view);
+    look_ahead(s, q->path, &view);
     if (!view.exists) {
         return SHORT_ANSWER_BYTES;
     }

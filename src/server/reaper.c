@@ -80,7 +80,7 @@ static void reaper_submit_next(struct server *s)
 
     q.path = jute_read_buffer(&reader);
     r->queue_at = (size_t)(reader.at - r->queue.data);
-    server_submit(s, NULL, 0, &q, 0);
+    server_submit_own(s, &q, 0);
 }
 
 void reaper_tick(struct server *s)

@@ -99,7 +99,7 @@ void report_state(const struct server *s, struct report_state *out)
         .received = s->stats.packets_received,
         .sent = s->stats.packets_sent,
         .n_connections = s->n_connections,
-        .n_outstanding = s->n_outstanding,
+        .n_outstanding = server_outstanding(s),
         .zxid = s->applied_zxid,
         .n_nodes = tree_count(s->tree) + 1,
     };

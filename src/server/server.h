@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server.h - what a client sees: sessions, watches, authentication and the order of answers.
  *
- * Pure: it is handed bytes and committed transactions, and yields bytes and transactions to be
- * agreed upon. `host` is whoever does the agreeing. Time is what the caller says it is. One thread.
+ * Pure: it is handed bytes and committed transactions, and yields bytes and writes to be agreed
+ * upon. Its role (role.h) knows how that is done. Time is what the caller says it is. One thread.
  */
 #ifndef PAWL_SERVER_SERVER_H
 #define PAWL_SERVER_SERVER_H
@@ -13,10 +13,11 @@
 #include "server/digest_log.h"
 #include "server/limits.h"
 #include "server/metrics.h"
-#include "server/prepare.h"
-#include "server/proposal.h"
+#include "server/proposer.h"
 #include "server/reaper.h"
+#include "server/role.h"
 #include "server/session.h"
+#include "server/waiting.h"
 #include "server/watch.h"
 #include "store/apply.h"
 
@@ -59,12 +60,6 @@ struct server_facts {
     int64_t n_open_files, max_open_files;
 };
 
-struct server_host {
-    /* Agree upon this. The payload is lent; the host stores it and sets proposal->block and
-     * proposal->payload. It answers with server_commit(), in order. */
-    void (*propose)(struct server_host *h, struct proposal *p, struct bytes payload);
-};
-
 /* How many nodes are below `of`, at `zxid`. */
 struct descendants {
     znode_id of;
@@ -74,10 +69,10 @@ struct descendants {
 
 struct server {
     struct server_options options;
-    struct server_host *host;
+    struct role *role;
     struct tree *tree;
     struct quota *quota;
-    struct prepare prepare;
+    struct proposer *proposer; /* NULL: somebody else leads */
     struct apply apply;
     struct watch_table watches;
     struct session_table sessions;
@@ -93,15 +88,17 @@ struct server {
     size_t n_connections;
     struct list touched; /* connections the I/O side must look at */
 
-    struct list in_flight; /* proposals, by zxid */
-    int64_t n_outstanding; /* writes in flight and reads parked behind them */
+    struct waiting_queue waiting; /* writes of our clients */
+    struct list syncs;            /* that the role was asked for, see pipeline.c */
+    struct list joining;          /* connections that wait for a word about their session */
+    int64_t n_parked;             /* requests behind writes */
     int64_t large_bytes;
     struct list paused;  /* connections whose input waits */
     int64_t n_want_turn; /* of them those that wait for the next turn */
     int64_t turn;        /* counts them */
 
     int64_t applied_zxid;
-    int64_t proposed_zxid;
+    int64_t diverged_zxid; /* the first at which this tree is not the leader's; 0: none */
     int64_t now_us;
     int64_t wall_ms;
     int64_t started_us;
@@ -111,14 +108,13 @@ struct server {
     struct reaper reaper;
 
     struct descendants descendants; /* the last ones counted; see read.c */
-    struct strbuf payload;          /* scratch */
     struct strbuf repaired;         /* scratch: strings that were not UTF-8, made so */
     struct apply_result *results;
     size_t n_results;
 };
 
-/* Takes over `tree`, whose last transaction is `zxid`; dead ephemerals have been dropped. */
-struct server *server_new(const struct server_options *options, struct server_host *host,
+/* Takes over `tree`, whose last transaction is `zxid`. */
+struct server *server_new(const struct server_options *options, struct role *role,
                           struct tree *tree, int64_t zxid, int64_t now_us, int64_t wall_ms,
                           uint64_t seed);
 void server_free(struct server *s);
@@ -141,8 +137,16 @@ void server_sent(struct server *s, struct connection *c);
 /* The link is gone; `c` is freed. The session lives on. */
 void server_disconnect(struct server *s, struct connection *c);
 
-/* The proposal at the head of the queue is committed: applies and answers it. */
-void server_commit(struct server *s, struct proposal *p);
+/* A transaction is agreed upon: the payload of a log record, the next one of all. It is applied,
+ * watches fire, and if it is what a client of ours asked for, that one is answered. */
+void server_commit(struct server *s, struct bytes payload);
+
+/* What the role was asked for first has come: a sync; the word about a session. */
+void server_synced(struct server *s);
+void server_revalidated(struct server *s, int64_t session_id, bool valid);
+
+/* Of the oldest sync that waits: what had been proposed here when it came; INT64_MAX: none does. */
+int64_t server_sync_zxid(const struct server *s);
 
 /* Time passes: sessions expire, containers are reaped, the sessionless are shown out. All that had
  * arrived at `looked_us`, by the clock of server_set_time(), has been received. */
@@ -167,8 +171,18 @@ static inline void server_observe(struct server *s, enum summary_id id, int64_t 
     metrics_observe(&s->stats, id, value);
 }
 
-/* Submits a write that no client asked for: session expiry, reaping. */
+/* Requests taken and not answered yet, those that are nobody's included. */
+static inline int64_t server_outstanding(const struct server *s)
+{
+    return s->n_parked +
+           (s->proposer != NULL ? proposer_in_flight(s->proposer, s->applied_zxid) : s->waiting.n);
+}
+
+/* Submits a write of `c`; `body` is the request as it came behind its header. */
 void server_submit(struct server *s, struct connection *c, int32_t xid, const struct request *q,
-                   int64_t session_id);
+                   struct bytes body);
+
+/* Submits a write that no client asked for: session expiry, reaping. */
+void server_submit_own(struct server *s, const struct request *q, int64_t session_id);
 
 #endif

@@ -16,7 +16,7 @@
 #include "wire/request.h"
 
 struct connection;
-struct proposal;
+struct waiting;
 
 struct session {
     struct map_entry entry;
@@ -24,8 +24,8 @@ struct session {
     int64_t id;
     int32_t timeout_ms;
     bool closing;                  /* from here on every request of it is dropped */
-    int32_t n_pending_ephemerals;  /* created by transactions still in flight */
-    struct proposal *newest;       /* of its writes in flight; NULL: none */
+    int64_t ephemeral_zxid;        /* of the newest transaction that makes an ephemeral node */
+    struct waiting *newest;        /* of its writes that are on their way from here; NULL: none */
     struct connection *connection; /* NULL: the client is away */
 };
 

@@ -30,7 +30,7 @@ static void expire_session(struct server *s, const struct session *session)
     log_info("Expiring session 0x%" PRIx64 ", timeout of %" PRId32 "ms exceeded",
              (uint64_t)session->id, session->timeout_ms);
     s->stats.stale_sessions_expired++;
-    server_submit(s, NULL, 0, &q, session->id);
+    server_submit_own(s, &q, session->id);
 }
 
 static void expire_sessions(struct server *s)
@@ -60,7 +60,7 @@ void server_session_left(struct server *s, int64_t id, int64_t left_ms)
         return;
     }
     s->stats.stale_sessions_expired++;
-    server_submit(s, NULL, 0, &q, id);
+    server_submit_own(s, &q, id);
 }
 
 /* ---- connections ---- */

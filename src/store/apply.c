@@ -195,11 +195,10 @@ static int set_acl(struct apply *a, const struct txn_op *op, struct stat_record 
     return PAWL_OK;
 }
 
-/* Returns how many. A name that no transaction could have made is left where it is. */
-static size_t delete_ephemerals(struct apply *a, int64_t session_id, int64_t zxid)
+/* A name that no transaction could have made is left where it is. */
+static void delete_ephemerals(struct apply *a, int64_t session_id, int64_t zxid)
 {
     struct strbuf path;
-    size_t n = 0;
     znode_id id;
 
     strbuf_init(&path, STRBUF_NO_LIMIT);
@@ -209,10 +208,8 @@ static size_t delete_ephemerals(struct apply *a, int64_t session_id, int64_t zxi
         if (apply_delete_node(a, strbuf_bytes(&path), zxid) != PAWL_OK) {
             break;
         }
-        n++;
     }
     strbuf_fini(&path);
-    return n;
 }
 
 static void close_session(struct apply *a, const struct txn_header *h, const struct txn_op *op)
@@ -305,35 +302,4 @@ void apply_txn(struct apply *a, const struct txn *txn, struct apply_result *resu
         return;
     }
     result->err = apply_op(a, &txn->header, &txn->op, &result->stat);
-}
-
-struct dead_owners {
-    struct apply *apply;
-    int64_t ids[64];
-    size_t n;
-};
-
-static void note_dead(int64_t session_id, void *arg)
-{
-    struct dead_owners *dead = arg;
-
-    if (dead->n < 64 && !tree_session_get(dead->apply->tree, session_id, NULL)) {
-        dead->ids[dead->n++] = session_id;
-    }
-}
-
-size_t apply_drop_dead_ephemerals(struct apply *a, int64_t zxid)
-{
-    struct dead_owners dead;
-    size_t dropped = 0, before;
-
-    do {
-        before = dropped;
-        dead = (struct dead_owners){.apply = a};
-        tree_each_ephemeral_owner(a->tree, note_dead, &dead);
-        for (size_t i = 0; i < dead.n; i++) {
-            dropped += delete_ephemerals(a, dead.ids[i], zxid);
-        }
-    } while (dropped > before);
-    return dropped;
 }

@@ -45,8 +45,4 @@ struct apply_result {
 void apply_txn(struct apply *a, const struct txn *txn, struct apply_result *results,
                size_t n_results);
 
-/* Deletes the ephemeral nodes whose session is not there, stamped with `zxid`; not logged. Returns
- * how many. */
-size_t apply_drop_dead_ephemerals(struct apply *a, int64_t zxid);
-
 #endif

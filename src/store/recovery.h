@@ -53,7 +53,7 @@ struct recovery_report {
 
 /* Both disks may be the same one: dataDir and dataLogDir. On success the tree is the caller's, and
  * every transaction in it is on disk, also one that a killed server wrote but did not sync. It
- * still has the ephemeral nodes of dead sessions (apply_drop_dead_ephemerals), and its quota usage
+ * still has the ephemeral nodes of dead sessions (a member deletes them), and its quota usage
  * is as stored (quota_new counts afresh). On failure `report->error` has the sentence. */
 int recovery_load(struct disk *snapshot_disk, struct disk *log_disk,
                   const struct recovery_options *options, struct tree **out,

@@ -7,6 +7,7 @@
 #include "lib/server_fixture.h"
 #include "lib/test.h"
 #include "pawl/error.h"
+#include "store/acl_table.h"
 
 /* ---- clients ---- */
 
@@ -394,9 +395,53 @@ static void a_log_that_is_too_large_is_rolled_once(void **state)
     member_fixture_fini(&f);
 }
 
+/* ---- ephemerals of the dead ---- */
+
+static void leave_dead_behind(struct tree *tree)
+{
+    struct bytes name;
+    char text[16];
+
+    tree_session_put(tree, 7, 4000);
+    for (int i = 0; i < 300; i++) {
+        struct stat_persisted s = {.czxid = 5,
+                                   .ephemeral_owner = i % 150 == 0 ? 7 : 1000 + i % 150};
+
+        snprintf(text, sizeof(text), "e%d", i);
+        name = bytes_str(text);
+        tree_add(tree, tree_find(tree, bytes_str("/")), name, BYTES_NULL, ACL_OPEN, &s);
+    }
+    /* No transaction makes a name with a NUL, but a file may hold one. */
+    tree_add(tree, tree_find(tree, bytes_str("/")), bytes_of("a\0b", 3), BYTES_NULL, ACL_OPEN,
+             &(struct stat_persisted){.ephemeral_owner = 9});
+}
+
+/* Every replica has to hear of it: the fixture's is one, and compares digests. */
+static void ephemerals_of_dead_sessions_go_by_transaction(void **state)
+{
+    struct member_options o = member_fixture_options();
+    struct member_fixture f;
+    struct connection *c;
+
+    (void)state;
+    member_fixture_init_with(&f, &o, leave_dead_behind, 500);
+    c = join(&f, 7, 4000); /* whose nodes stay */
+    assert_int_equal(f.appended_zxid, 500 + 150);
+    member_fixture_durable(&f, 500 + 149);
+    assert_int_equal(c->state, CONNECTION_JOINING); /* it would see what should not be there */
+    member_fixture_durable(&f, f.appended_zxid);
+    assert_int_equal(tree_n_ephemerals(member_server(f.member)->tree), 3);
+    assert_int_equal(tree_n_ephemerals(f.replica), 3);
+    assert_int_equal(c->state, CONNECTION_SERVING);
+    c = client(&f);
+    assert_int_equal(f.appended_zxid, 500 + 151);
+    member_fixture_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ephemerals_of_dead_sessions_go_by_transaction),
         cmocka_unit_test(a_session_is_there_when_it_is_on_disk),
         cmocka_unit_test(a_write_is_answered_when_it_is_on_disk_and_not_before),
         cmocka_unit_test(nobody_sees_what_is_not_on_disk),

@@ -88,14 +88,30 @@ static struct tree *fresh_tree(void)
     return t;
 }
 
+static void leave_empty(struct tree *tree)
+{
+    (void)tree;
+}
+
 void member_fixture_init(struct member_fixture *f, const struct member_options *options)
 {
+    member_fixture_init_with(f, options, leave_empty, 0);
+}
+
+void member_fixture_init_with(struct member_fixture *f, const struct member_options *options,
+                              void (*fill)(struct tree *tree), int64_t zxid)
+{
+    struct tree *tree = fresh_tree();
+
     *f = (struct member_fixture){.now_us = 1000000000, .wall_ms = 1794709440000, .log_bytes = 1000};
     strbuf_init(&f->log, STRBUF_NO_LIMIT);
     member_effects_init(&f->effects);
     list_init(&f->chunks);
     f->replica = fresh_tree();
-    f->member = member_new(options, fresh_tree(), 0, f->now_us, f->wall_ms);
+    f->appended_zxid = f->durable_zxid = zxid;
+    fill(f->replica);
+    fill(tree);
+    f->member = member_new(options, tree, zxid, f->now_us, f->wall_ms);
 }
 
 static void drop_chunks(struct member_fixture *f)

@@ -33,6 +33,10 @@ struct member_options member_fixture_options(void);
 void member_fixture_init(struct member_fixture *f, const struct member_options *options);
 void member_fixture_fini(struct member_fixture *f);
 
+/* A member with a tree that some other program left behind at `zxid`: `fill` makes it, twice. */
+void member_fixture_init_with(struct member_fixture *f, const struct member_options *options,
+                              void (*fill)(struct tree *tree), int64_t zxid);
+
 /* The member is gone; what was durable comes back in a new one, a second later. */
 void member_fixture_restart(struct member_fixture *f, const struct member_options *options);
 

@@ -3,32 +3,74 @@
 
 #include "lib/test.h"
 #include "pawl/error.h"
+#include "server/handshake.h"
 #include "server/pipeline.h"
 
-/* ---- the host ---- */
+/* ---- the role ---- */
 
-static void propose(struct server_host *h, struct proposal *p, struct bytes payload)
+static int64_t fixture_submit(struct role *r, const struct submission *q)
 {
-    struct server_fixture *f = (struct server_fixture *)h;
+    struct server_fixture *f = (struct server_fixture *)r;
+    struct proposer *p = f->server->proposer;
+    struct bytes payload = proposer_prepare(p, q);
 
-    p->payload = txn_batch_add(&f->batch, payload, p->zxid, false, &p->block);
+    journal_append(&f->journal, &f->batch, p->zxid, payload, f->now_us);
+    return (int64_t)payload.len;
+}
+
+static bool fixture_sync(struct role *r, const struct submission *q)
+{
+    (void)q;
+    return fixture_in_flight((struct server_fixture *)r) > 0;
+}
+
+static void fixture_revalidate(struct role *r, int64_t session_id, int32_t timeout_ms)
+{
+    (void)timeout_ms;
+    handshake_revalidate(((struct server_fixture *)r)->server, session_id);
+}
+
+size_t fixture_in_flight(const struct server_fixture *f)
+{
+    return f->journal.n;
+}
+
+struct txn fixture_txn(const struct server_fixture *f, size_t n)
+{
+    const struct journal *j = &f->journal;
+    struct txn txn;
+
+    assert_true(n < j->n);
+    assert_int_equal(txn_read(j->ring[(j->first + n) & (j->capacity - 1)].payload, &txn), TXN_OK);
+    return txn;
+}
+
+void fixture_commit_one(struct server_fixture *f)
+{
+    const struct journal_entry *e = journal_first(&f->journal);
+    struct server *s = f->server;
+
+    assert_non_null(e);
+    server_commit(s, e->payload);
+    journal_pop(&f->journal);
+    while (server_sync_zxid(s) <= s->applied_zxid) {
+        server_synced(s);
+    }
 }
 
 void fixture_commit_all(struct server_fixture *f)
 {
-    struct server *s = f->server;
-
-    while (!list_empty(&s->in_flight)) {
-        server_commit(s, container_of(s->in_flight.next, struct proposal, link));
+    while (fixture_in_flight(f) > 0) {
+        fixture_commit_one(f);
     }
-    server_resume(s);
+    server_resume(f->server);
     txn_batch_fini(&f->batch);
     txn_batch_init(&f->batch);
 }
 
 static void settle(struct server_fixture *f)
 {
-    while (!f->hold && !list_empty(&f->server->in_flight)) {
+    while (!f->hold && fixture_in_flight(f) > 0) {
         fixture_commit_all(f);
     }
     while (server_next_touched(f->server) != NULL) {
@@ -93,23 +135,28 @@ void fixture_init(struct server_fixture *f, const struct server_options *options
     struct tree *tree = tree_new(&(struct tree_options){.extended_types = true});
 
     *f = (struct server_fixture){
-        .host = {.propose = propose},
+        .role = {.kind = ROLE_ALONE,
+                 .submit = fixture_submit,
+                 .sync = fixture_sync,
+                 .revalidate = fixture_revalidate},
         .now_us = 1000000000,
         .wall_ms = 1794709440000,
         .next_port = 40001,
     };
     tree_add_system_nodes(tree);
     txn_batch_init(&f->batch);
+    journal_init(&f->journal, 0);
     strbuf_init(&f->taken, STRBUF_NO_LIMIT);
     strbuf_init(&f->trace, STRBUF_NO_LIMIT);
     f->server =
-        server_new(options == NULL ? &usual : options, &f->host, tree, 0, f->now_us, f->wall_ms, 1);
+        server_new(options == NULL ? &usual : options, &f->role, tree, 0, f->now_us, f->wall_ms, 1);
     fill_facts(&f->server->facts);
 }
 
 void fixture_fini(struct server_fixture *f)
 {
     server_free(f->server);
+    journal_fini(&f->journal);
     txn_batch_fini(&f->batch);
     strbuf_fini(&f->taken);
     strbuf_fini(&f->trace);

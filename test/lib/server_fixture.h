@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_fixture.h - a real server whose host agrees to everything as soon as it is asked to.
+/* server_fixture.h - a real server that stands alone, with all it writes agreed upon at once.
  *
  * No log, no sockets: bytes go in by fixture_send(), what the server has for a client is taken out
  * by fixture_take(). Time stands still until fixture_advance(). */
 #ifndef PAWL_TEST_SERVER_FIXTURE_H
 #define PAWL_TEST_SERVER_FIXTURE_H
 
+#include "member/journal.h"
 #include "server/server.h"
 #include "store/txn_batch.h"
 #include "wire/reply.h"
 #include "wire/request.h"
 
 struct server_fixture {
-    struct server_host host; /* first: the host's callbacks find the fixture by it */
+    struct role role; /* first: the role's callbacks find the fixture by it */
     struct server *server;
+    struct journal journal; /* what is in flight */
     struct txn_batch batch;
     int64_t now_us, wall_ms;
     uint16_t next_port;
@@ -34,8 +36,13 @@ void fixture_fini(struct server_fixture *f);
 /* Time passes, with ticks of the server on the way. */
 void fixture_advance(struct server_fixture *f, int64_t ms);
 
-/* Commits what is in flight, in order. */
+/* Commits what is in flight, in order; or the first of it. */
 void fixture_commit_all(struct server_fixture *f);
+void fixture_commit_one(struct server_fixture *f);
+
+/* How many transactions are in flight, and the n-th of them. */
+size_t fixture_in_flight(const struct server_fixture *f);
+struct txn fixture_txn(const struct server_fixture *f, size_t n);
 
 /* A new link from 127.0.0.1; ports count up from 40001. Nothing has been said yet. */
 struct connection *fixture_connect(struct server_fixture *f);

@@ -253,7 +253,7 @@ static void set_counter(struct world *w, const char *path, int32_t cversion)
         tree_stat(trees[i], id, &stat);
         tree_set_child_stat(trees[i], id, cversion, stat.pzxid);
     }
-    s->prepare.pending.digest = tree_digest(s->tree);
+    s->proposer->prepare.pending.digest = tree_digest(s->tree);
 }
 
 static void expect_name(const struct party *p, const char *end)

@@ -569,28 +569,6 @@ static void replaying_everything_over_its_own_result_changes_nothing(void **stat
 
 /* ---- ephemerals of the dead ---- */
 
-static void ephemerals_of_dead_sessions_are_dropped_at_the_start(void **state)
-{
-    struct world w;
-
-    (void)state;
-    world_init(&w);
-    run(&w, 1, 7, (struct txn_op){.type = TXN_CREATE_SESSION, .timeout_ms = 4000}, NULL);
-    for (int i = 0; i < 300; i++) { /* more owners than are looked at in one go */
-        char path[16];
-        struct txn_op op = create_op(TXN_CREATE, path, -1);
-
-        snprintf(path, sizeof(path), "/e%d", i);
-        op.path = bytes_str(path);
-        op.ephemeral = true;
-        run(&w, 2 + i, i % 150 == 0 ? 7 : 1000 + i % 150, op, NULL);
-    }
-    assert_int_equal(apply_drop_dead_ephemerals(&w.apply, 500), 298);
-    assert_int_equal(tree_n_ephemerals(w.tree), 2);
-    assert_int_equal(stored(&w, "/").pzxid, 500);
-    world_fini(&w);
-}
-
 /* No transaction makes a name with a NUL, but a file may hold one. */
 static void an_ephemeral_that_cannot_be_deleted_does_not_stop_the_world(void **state)
 {
@@ -601,7 +579,6 @@ static void an_ephemeral_that_cannot_be_deleted_does_not_stop_the_world(void **s
     world_init(&w);
     tree_add(w.tree, tree_find(w.tree, bytes_str("/")), bytes_of("a\0b", 3), BYTES_NULL, ACL_OPEN,
              &s);
-    assert_int_equal(apply_drop_dead_ephemerals(&w.apply, 5), 0);
     run(&w, 6, 9, (struct txn_op){.type = TXN_CLOSE_SESSION, .deleted = {-1, BYTES_NULL}}, NULL);
     world_fini(&w);
 }
@@ -660,7 +637,6 @@ int main(void)
         cmocka_unit_test(an_older_set_data_is_applied_all_the_same),
         cmocka_unit_test(deleting_a_node_takes_children_from_later_along),
         cmocka_unit_test(replaying_everything_over_its_own_result_changes_nothing),
-        cmocka_unit_test(ephemerals_of_dead_sessions_are_dropped_at_the_start),
         cmocka_unit_test(an_ephemeral_that_cannot_be_deleted_does_not_stop_the_world),
         cmocka_unit_test(a_deep_tree_needs_no_deep_stack),
     };

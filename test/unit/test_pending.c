@@ -8,7 +8,7 @@
 struct world {
     struct tree *tree;
     struct pending_table pending;
-    struct proposal one, two;
+    int64_t one, two;
 };
 
 static void begin(struct world *w, bool with_digest)
@@ -17,11 +17,9 @@ static void begin(struct world *w, bool with_digest)
     tree_add_system_nodes(w->tree);
     tree_add(w->tree, tree_find(w->tree, bytes_str("/")), bytes_str("a"), bytes_str("data"),
              ACL_OPEN, &(struct stat_persisted){.czxid = 1, .version = 5});
-    pending_init(&w->pending, w->tree, with_digest);
-    w->one = (struct proposal){.zxid = 2};
-    w->two = (struct proposal){.zxid = 3};
-    list_init(&w->one.pending);
-    list_init(&w->two.pending);
+    pending_init(&w->pending, w->tree, 1, with_digest);
+    w->one = 2;
+    w->two = 3;
 }
 
 static void end(struct world *w)
@@ -38,13 +36,13 @@ static struct node_view look(struct world *w, const char *path)
     return v;
 }
 
-static void set_version(struct world *w, struct proposal *p, const char *path, int32_t version)
+static void set_version(struct world *w, int64_t zxid, const char *path, int32_t version)
 {
     struct node_view v = look(w, path);
 
     v.exists = true;
     v.stat.version = version;
-    pending_set(&w->pending, p, bytes_str(path), &v, NULL);
+    pending_set(&w->pending, zxid, bytes_str(path), &v, NULL);
 }
 
 static void what_nobody_touched_is_as_the_tree_has_it(void **state)
@@ -71,14 +69,14 @@ static void a_record_lasts_until_the_last_who_touched_it_is_applied(void **state
 
     (void)state;
     begin(&w, false);
-    set_version(&w, &w.one, "/a", 6);
-    set_version(&w, &w.one, "/b", 1);
-    set_version(&w, &w.two, "/a", 7);
+    set_version(&w, w.one, "/a", 6);
+    set_version(&w, w.one, "/b", 1);
+    set_version(&w, w.two, "/a", 7);
     assert_int_equal(look(&w, "/a").stat.version, 7);
-    pending_applied(&w.pending, &w.one);
+    pending_applied(&w.pending, w.one);
     assert_int_equal(look(&w, "/a").stat.version, 7);
     assert_false(look(&w, "/b").exists);
-    pending_applied(&w.pending, &w.two);
+    pending_applied(&w.pending, w.two);
     assert_int_equal(look(&w, "/a").stat.version, 5); /* what the tree says, here unchanged */
     assert_int_equal(w.pending.records.count, 0);
     end(&w);
@@ -93,24 +91,23 @@ static void a_rollback_brings_everything_back(void **state)
 
     (void)state;
     begin(&w, true);
-    set_version(&w, &w.one, "/a", 6);
+    set_version(&w, w.one, "/a", 6);
     digest = w.pending.digest;
     pending_multi_begin(&w.pending);
-    set_version(&w, &w.two, "/a", 7);
-    set_version(&w, &w.two, "/a", 8);
+    set_version(&w, w.two, "/a", 7);
+    set_version(&w, w.two, "/a", 8);
     v = (struct node_view){.exists = true, .stat.czxid = 3};
-    pending_set(&w.pending, &w.two, bytes_str("/b"), &v, &data);
-    set_version(&w, &w.two, "/b", 9);
+    pending_set(&w.pending, w.two, bytes_str("/b"), &v, &data);
+    set_version(&w, w.two, "/b", 9);
     assert_int_not_equal(w.pending.digest, digest);
     pending_multi_rollback(&w.pending);
     assert_int_equal(w.pending.digest, digest);
     assert_int_equal(look(&w, "/a").stat.version, 6);
     assert_false(look(&w, "/b").exists);
-    assert_true(list_empty(&w.two.pending));
     assert_int_equal(w.pending.records.count, 1);
     /* The record is the first one's again, and goes with it. */
     tree_set_data(w.tree, tree_find(w.tree, bytes_str("/a")), bytes_str("data"), 0, 0, 6);
-    pending_applied(&w.pending, &w.one);
+    pending_applied(&w.pending, w.one);
     assert_int_equal(w.pending.records.count, 0);
     end(&w);
 }
@@ -122,13 +119,13 @@ static void what_is_kept_stays(void **state)
     (void)state;
     begin(&w, false);
     pending_multi_begin(&w.pending);
-    set_version(&w, &w.one, "/a", 7);
-    set_version(&w, &w.one, "/b", 1);
+    set_version(&w, w.one, "/a", 7);
+    set_version(&w, w.one, "/b", 1);
     pending_multi_keep(&w.pending);
     assert_int_equal(look(&w, "/a").stat.version, 7);
     assert_true(look(&w, "/b").exists);
     pending_multi_begin(&w.pending);
-    set_version(&w, &w.two, "/b", 2);
+    set_version(&w, w.two, "/b", 2);
     pending_multi_rollback(&w.pending);
     assert_int_equal(look(&w, "/b").stat.version, 1);
     end(&w);
@@ -149,16 +146,16 @@ static void an_acl_is_held_as_long_as_somebody_may_need_it(void **state)
     acl = acl_table_take(acls, bytes_of(list, sizeof(list) - 1));
     v = look(&w, "/a");
     v.acl = acl;
-    pending_set(&w.pending, &w.one, bytes_str("/a"), &v, NULL);
+    pending_set(&w.pending, w.one, bytes_str("/a"), &v, NULL);
     acl_table_release(acls, acl);
     assert_true(acl_table_known(acls, acl));
     pending_multi_begin(&w.pending);
     v.acl = ACL_OPEN;
-    pending_set(&w.pending, &w.two, bytes_str("/a"), &v, NULL);
+    pending_set(&w.pending, w.two, bytes_str("/a"), &v, NULL);
     assert_true(acl_table_known(acls, acl)); /* or a rollback could not bring it back */
     pending_multi_rollback(&w.pending);
     assert_int_equal(look(&w, "/a").acl, acl);
-    pending_applied(&w.pending, &w.one);
+    pending_applied(&w.pending, w.one);
     assert_false(acl_table_known(acls, acl));
     end(&w);
 }
@@ -178,12 +175,12 @@ static void ephemerals_that_only_exist_here_are_found(void **state)
     begin(&w, false);
     tree_add(w.tree, tree_find(w.tree, bytes_str("/")), bytes_str("old"), BYTES_NULL, ACL_OPEN,
              &(struct stat_persisted){.ephemeral_owner = 9});
-    pending_set(&w.pending, &w.one, bytes_str("/new"), &v, NULL);
-    pending_set(&w.pending, &w.one, bytes_str("/old"), &v, NULL);
+    pending_set(&w.pending, w.one, bytes_str("/new"), &v, NULL);
+    pending_set(&w.pending, w.one, bytes_str("/old"), &v, NULL);
     v.stat.ephemeral_owner = 8;
-    pending_set(&w.pending, &w.one, bytes_str("/other"), &v, NULL);
+    pending_set(&w.pending, w.one, bytes_str("/other"), &v, NULL);
     v = (struct node_view){.stat.ephemeral_owner = 9};
-    pending_set(&w.pending, &w.one, bytes_str("/gone"), &v, NULL);
+    pending_set(&w.pending, w.one, bytes_str("/gone"), &v, NULL);
     strbuf_init(&found, STRBUF_NO_LIMIT);
     pending_each_ephemeral(&w.pending, 9, note, &found);
     assert_string_equal(strbuf_cstr(&found), "/new");
@@ -193,11 +190,11 @@ static void ephemerals_that_only_exist_here_are_found(void **state)
 
 /* ---- random, against a model ---- */
 
-enum { N_PATHS = 12, N_PROPOSALS = 6 };
+enum { N_PATHS = 12, N_IN_FLIGHT = 6 };
 
 struct model {
     int32_t version[N_PATHS];
-    int owner[N_PATHS]; /* index of a proposal, -1: as the tree has it */
+    int owner[N_PATHS]; /* index of a transaction, -1: as the tree has it */
 };
 
 static const char *name_of(int i)
@@ -222,7 +219,6 @@ static void compare(struct world *w, const struct model *m)
 
 static void random_multis_are_kept_or_leave_no_trace(void **state)
 {
-    struct proposal proposals[N_PROPOSALS];
     struct model m, before;
     struct world w;
     struct prng r;
@@ -233,13 +229,12 @@ static void random_multis_are_kept_or_leave_no_trace(void **state)
     for (int i = 0; i < N_PATHS; i++) {
         m.owner[i] = -1;
     }
-    for (int i = 0; i < N_PROPOSALS; i++) {
-        list_init(&proposals[i].pending);
-    }
     for (int step = 0; step < 20000; step++) {
-        int p = step % N_PROPOSALS; /* the oldest makes way for the newest */
+        int p = step % N_IN_FLIGHT; /* the oldest makes way for the newest */
 
-        pending_applied(&w.pending, &proposals[p]);
+        if (step >= N_IN_FLIGHT) {
+            pending_applied(&w.pending, 2 + step - N_IN_FLIGHT);
+        }
         for (int i = 0; i < N_PATHS; i++) {
             m.owner[i] = m.owner[i] == p ? -1 : m.owner[i];
         }
@@ -250,7 +245,7 @@ static void random_multis_are_kept_or_leave_no_trace(void **state)
 
             m.version[i] = step;
             m.owner[i] = p;
-            set_version(&w, &proposals[p], name_of(i), step);
+            set_version(&w, 2 + step, name_of(i), step);
         }
         compare(&w, &m);
         if (prng_below(&r, 2) == 0) {

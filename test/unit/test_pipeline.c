@@ -46,12 +46,12 @@ static void burst_send(struct burst *b, struct server_fixture *f, struct connect
 /* What must be true when nothing is in flight and nobody waits. */
 static void assert_idle(const struct server *s)
 {
-    assert_true(list_empty(&s->in_flight));
-    assert_int_equal(s->n_outstanding, 0);
+    assert_int_equal(s->waiting.n, 0);
+    assert_int_equal(server_outstanding(s), 0);
     assert_true(list_empty(&s->paused));
     assert_int_equal(s->large_bytes, 0);
-    assert_int_equal(s->prepare.pending.records.count, 0);
-    assert_int_equal(s->prepare.pending.digest, tree_digest(s->tree));
+    assert_int_equal(s->proposer->prepare.pending.records.count, 0);
+    assert_int_equal(s->proposer->prepare.pending.digest, tree_digest(s->tree));
 }
 
 /* ---- order ---- */
@@ -339,8 +339,8 @@ static void so_does_one_that_is_resumed_again_and_again(void **state)
     burst_init(&b);
     burst_get(&b, "/2");
     burst_send(&b, &f, c);
-    server_commit(f.server, container_of(f.server->in_flight.next, struct proposal, link));
-    server_commit(f.server, container_of(f.server->in_flight.next, struct proposal, link));
+    fixture_commit_one(&f);
+    fixture_commit_one(&f);
     assert_string_equal(fixture_trace(&f, c), "");
     fixture_commit_all(&f);
     assert_string_equal(fixture_trace(&f, c), "1 OK @4\n");
@@ -638,7 +638,7 @@ static void above_the_outstanding_limit_a_connection_is_not_read(void **state)
     }
     burst_send(&b, &f, c);
     assert_true(c->input != INPUT_OPEN);
-    assert_int_equal(f.server->n_outstanding, 4);
+    assert_int_equal(server_outstanding(f.server), 4);
     fixture_commit_all(&f);
     f.hold = false;
     fixture_ping(&f, c);
@@ -676,9 +676,9 @@ static void a_connection_goes_on_once_its_own_writes_are_done(void **state)
     burst_get(&b, "/");
     burst_send(&b, &f, c);
     assert_true(c->input != INPUT_OPEN);
-    server_commit(f.server, container_of(f.server->in_flight.next, struct proposal, link));
+    fixture_commit_one(&f);
     server_resume(f.server);
-    assert_true(f.server->n_outstanding > 2);
+    assert_true(server_outstanding(f.server) > 2);
     assert_int_equal(c->input, INPUT_OPEN);
     assert_string_equal(fixture_trace(&f, c), "1 OK @10\n2 OK @10\n");
     fixture_fini(&f);
@@ -703,7 +703,7 @@ static void a_request_that_waited_too_long_is_refused_in_its_place(void **state)
     burst_send(&b, &f, c);
     assert_true(c->input != INPUT_OPEN);
     fixture_advance(&f, 1000);
-    server_commit(f.server, container_of(f.server->in_flight.next, struct proposal, link));
+    fixture_commit_one(&f);
     server_resume(f.server);
     fixture_commit_all(&f);
     assert_string_equal(fixture_trace(&f, c), "1 OK @2\n"
@@ -844,7 +844,7 @@ static void a_write_does_not_overtake_reads_whose_answers_are_long(void **state)
     burst_set(&b, "/a");
     burst_get(&b, "/a");
     burst_send(&b, &f, c);
-    assert_int_equal(f.server->proposed_zxid, 3); /* the second write is not taken yet */
+    assert_int_equal(f.server->proposer->zxid, 3); /* the second write is not taken yet */
     fixture_commit_all(&f);
     assert_string_equal(fixture_trace(&f, c), "1 OK @3\n2 OK @3\n3 OK @3\n");
     assert_string_equal(fixture_trace(&f, c), "4 OK @3\n");
@@ -886,7 +886,7 @@ static void reads_are_answered_before_a_later_write_of_their_session_is_applied(
     burst_get(&b, "/");
     burst_send(&b, &f, c);
     fixture_turn(&f);
-    server_commit(f.server, container_of(f.server->in_flight.next, struct proposal, link));
+    fixture_commit_one(&f);
     assert_int_equal(c->input, INPUT_TURN); /* it has answered some of them */
     assert_true(c->parked.n_requests > 1);
     fixture_commit_all(&f);

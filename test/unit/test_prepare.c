@@ -263,19 +263,6 @@ static void send_some(struct server_fixture *f, struct connection *c, const stru
     strbuf_fini(&b);
 }
 
-/* The transaction in flight at this place of the queue. */
-static struct txn txn_at(struct server_fixture *f, int n)
-{
-    struct list *item = f->server->in_flight.next;
-    struct txn txn;
-
-    while (n-- > 0) {
-        item = item->next;
-    }
-    assert_int_equal(txn_read(container_of(item, struct proposal, link)->payload, &txn), TXN_OK);
-    return txn;
-}
-
 static void writes_in_flight_see_each_other(void **state)
 {
     struct request qs[] = {
@@ -297,9 +284,9 @@ static void writes_in_flight_see_each_other(void **state)
     c = fixture_client(&f, 10000);
     f.hold = true;
     send_some(&f, c, qs, TEST_COUNT(qs));
-    assert_str_view(txn_at(&f, 3).op.path, "/a/s0000000001");
-    assert_int_equal(txn_at(&f, 3).op.parent_cversion, 2);
-    assert_int_equal(txn_at(&f, 4).op.version, 1);
+    assert_str_view(fixture_txn(&f, 3).op.path, "/a/s0000000001");
+    assert_int_equal(fixture_txn(&f, 3).op.parent_cversion, 2);
+    assert_int_equal(fixture_txn(&f, 4).op.version, 1);
     fixture_commit_all(&f);
     assert_string_equal(fixture_trace(&f, c), "1 OK @2\n"
                                               "2 NODE_EXISTS @3\n"
@@ -326,7 +313,7 @@ static void a_refused_write_is_an_error_transaction_without_digest(void **state)
     c = fixture_client(&f, 10000);
     f.hold = true;
     send_some(&f, c, &q, 1);
-    txn = txn_at(&f, 0);
+    txn = fixture_txn(&f, 0);
     assert_int_equal(txn.op.type, TXN_ERROR);
     assert_int_equal(txn.op.err, PAWL_ERR_NO_NODE);
     assert_int_equal(txn.header.client_id, c->session_id);
@@ -348,7 +335,7 @@ static void a_counter_at_its_end_stays_there(void **state)
     fixture_init(&f, NULL);
     root = tree_find(f.server->tree, bytes_str("/"));
     tree_set_child_stat(f.server->tree, root, INT32_MAX, 0);
-    f.server->prepare.pending.digest = tree_digest(f.server->tree);
+    f.server->proposer->prepare.pending.digest = tree_digest(f.server->tree);
     c = fixture_client(&f, 10000);
     assert_int_equal(ask(&f, c, q), PAWL_OK);
     assert_int_not_equal(tree_find(f.server->tree, bytes_str("/s2147483647")), 0);
@@ -430,8 +417,8 @@ static void a_failed_multi_leaves_nothing_behind(void **state)
     put(&ops, fixture_create_request("/b", "", 0));
     assert_string_equal(multi(&f, c, &ops, out), "-1/0 -1/0 -1/-101 -1/-2 ");
     assert_int_equal(tree_digest(f.server->tree), digest);
-    assert_int_equal(f.server->prepare.pending.records.count, 0);
-    assert_int_equal(c->session->n_pending_ephemerals, 0);
+    assert_int_equal(f.server->proposer->prepare.pending.records.count, 0);
+    assert_int_equal(c->session->ephemeral_zxid, 0);
     assert_int_equal(fixture_create(&f, c, "/a/s", "", CREATE_SEQUENTIAL), PAWL_OK);
     assert_int_not_equal(tree_find(f.server->tree, bytes_str("/a/s0000000000")), 0);
     strbuf_fini(&ops);
@@ -491,7 +478,7 @@ static void a_multi_that_would_not_fit_the_log_is_refused_as_a_whole(void **stat
     q.multi = strbuf_bytes(&ops);
     assert_int_equal(ask(&f, c, q), PAWL_ERR_MARSHALLING);
     assert_int_equal(tree_count(f.server->tree), 4);
-    assert_int_equal(f.server->prepare.pending.records.count, 0);
+    assert_int_equal(f.server->proposer->prepare.pending.records.count, 0);
     strbuf_fini(&ops);
     fixture_fini(&f);
 }
@@ -573,7 +560,7 @@ static void a_closing_session_deletes_what_it_has_and_what_is_still_in_flight(vo
     fixture_create(&f, other, "/others", "", CREATE_EPHEMERAL);
     f.hold = true;
     send_some(&f, c, qs, TEST_COUNT(qs));
-    txn = txn_at(&f, 7);
+    txn = fixture_txn(&f, 7);
     expect_deleted(&txn, wanted, 3);
     fixture_commit_all(&f);
     assert_int_equal(tree_n_ephemerals(f.server->tree), 1);
@@ -600,7 +587,7 @@ static void a_closing_session_leaves_what_has_changed_hands(void **state)
     send_some(&f, other, &delete, 1);
     send_some(&f, other, &create, 1);
     send_some(&f, c, &close, 1);
-    txn = txn_at(&f, 2);
+    txn = fixture_txn(&f, 2);
     expect_deleted(&txn, NULL, 0);
     fixture_commit_all(&f);
     assert_int_equal(tree_owner(f.server->tree, tree_find(f.server->tree, bytes_str("/e"))),
@@ -629,12 +616,12 @@ static void a_list_too_long_for_the_log_is_left_out(void **state)
     }
     f.hold = true;
     send_some(&f, c, &close, 1);
-    txn = txn_at(&f, 0);
+    txn = fixture_txn(&f, 0);
     assert_int_equal(txn.op.deleted.count, -1);
     assert_false(txn.has_digest);
     fixture_commit_all(&f);
     assert_int_equal(tree_n_ephemerals(f.server->tree), 0);
-    assert_int_equal(f.server->prepare.pending.digest, tree_digest(f.server->tree));
+    assert_int_equal(f.server->proposer->prepare.pending.digest, tree_digest(f.server->tree));
     fixture_fini(&f);
 }
 

@@ -184,9 +184,9 @@ static void a_candidate_that_was_refreshed_meanwhile_stays(void **state)
     f.hold = true; /* the change is in flight when the search finds the old one */
     q = (struct request){.type = OP_SET_DATA, .path = bytes_str("/t"), .version = -1};
     fixture_advance(&f, 995);
-    server_submit(f.server, NULL, 0, &q, 0);
+    server_submit_own(f.server, &q, 0);
     fixture_advance(&f, 6);
-    assert_int_equal(f.server->proposed_zxid - f.server->applied_zxid, 2); /* and the delete */
+    assert_int_equal(f.server->proposer->zxid - f.server->applied_zxid, 2); /* and the delete */
     f.hold = false;
     fixture_commit_all(&f);
     assert_true(there(&f, "/t"));
@@ -252,10 +252,8 @@ static void it_is_nobodys_transaction(void **state)
     wait(&f, c, MINUTE_MS - 1000);
     f.hold = true;
     fixture_advance(&f, 2000);
-    assert_false(list_empty(&f.server->in_flight));
-    assert_int_equal(
-        txn_read(container_of(f.server->in_flight.next, struct proposal, link)->payload, &txn),
-        TXN_OK);
+    assert_true(fixture_in_flight(&f) > 0);
+    txn = fixture_txn(&f, 0);
     assert_int_equal(txn.op.type, TXN_DELETE_CONTAINER);
     assert_str_view(txn.op.path, "/t");
     assert_int_equal(txn.header.client_id, 0);

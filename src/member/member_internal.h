@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* member_internal.h - what the files of a member share: its roles above all. */
+#ifndef PAWL_MEMBER_MEMBER_INTERNAL_H
+#define PAWL_MEMBER_MEMBER_INTERNAL_H
+
+#include "base/prng.h"
+#include "member/journal.h"
+#include "member/member.h"
+#include "member/snapshots.h"
+
+struct member {
+    struct role role; /* the one that it has now: the server knows us by it */
+    struct member_options options;
+    struct server *server;
+    struct member_effects *effects; /* of the step that is running */
+    struct prng prng;
+    struct journal journal;
+    struct snapshots snapshots;
+    bool has_dead;       /* ephemeral nodes of dead sessions are still to be deleted */
+    int64_t buried_zxid; /* the last transaction that does */
+};
+
+static inline struct member *member_of(struct role *r)
+{
+    return container_of(r, struct member, role);
+}
+
+/* The next transaction of the log: to be written, and committed some time. */
+void member_append(struct member *m, int64_t zxid, struct bytes payload);
+
+/* Everything that was appended up to `zxid` is agreed upon. */
+void member_commit(struct member *m, int64_t zxid);
+
+/* role_alone.c: what is durable here is committed. */
+void role_alone_init(struct role *r);
+void role_alone_durable(struct member *m, int64_t zxid);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* role_alone.c - an ensemble of one: what is durable here is committed. */
+#include "base/assert.h"
+#include "member/member_internal.h"
+#include "server/handshake.h"
+
+static int64_t alone_submit(struct role *r, const struct submission *q)
+{
+    struct member *m = member_of(r);
+    struct proposer *p = m->server->proposer;
+    struct bytes payload = proposer_prepare(p, q);
+
+    member_append(m, p->zxid, payload);
+    return (int64_t)payload.len;
+}
+
+static bool alone_sync(struct role *r, const struct submission *q)
+{
+    (void)q;
+    return journal_first(&member_of(r)->journal) != NULL;
+}
+
+/* Nobody is let in before the nodes of the dead are gone, see member.c; others come in by a
+ * transaction of their own, behind those. */
+static bool is_burying(const struct member *m)
+{
+    return m->server->applied_zxid < m->buried_zxid;
+}
+
+static void alone_revalidate(struct role *r, int64_t session_id, int32_t timeout_ms)
+{
+    struct member *m = member_of(r);
+
+    (void)timeout_ms;
+    if (!is_burying(m)) {
+        handshake_revalidate(m->server, session_id);
+    }
+}
+
+void role_alone_init(struct role *r)
+{
+    *r = (struct role){.kind = ROLE_ALONE,
+                       .submit = alone_submit,
+                       .sync = alone_sync,
+                       .revalidate = alone_revalidate};
+}
+
+void role_alone_durable(struct member *m, int64_t zxid)
+{
+    ASSERT(zxid <= m->server->proposer->zxid);
+    member_commit(m, zxid);
+    ASSERT(m->server->applied_zxid >= zxid);
+}

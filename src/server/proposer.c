@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/proposer.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "server/server.h"
+
+/* A payload may be long once; that much is kept for the next. */
+enum { PAYLOAD_KEPT_BYTES = 65536 };
+
+struct proposer *proposer_new(struct server *s, int64_t zxid)
+{
+    struct proposer *p = must_zalloc(sizeof(*p));
+    struct prepare *prepare = &p->prepare;
+
+    p->server = s;
+    p->zxid = zxid;
+    strbuf_init(&p->payload, STRBUF_NO_LIMIT);
+    prepare_init(prepare, s->tree);
+    pending_init(&prepare->pending, s->tree, zxid, s->options.with_digest);
+    prepare->quota = s->quota;
+    prepare->namespaces = &s->stats.namespaces;
+    prepare->auth = &s->options.auth;
+    prepare->limits = &s->options.limits;
+    prepare->sessions = &s->sessions;
+    prepare->extended_types = s->options.extended_types;
+    prepare->enforce_quota = s->options.enforce_quota;
+    prepare->reconfig_enabled = s->options.reconfig_enabled;
+    prepare->close_session_txn = s->options.close_session_txn;
+    prepare->reap_never_used_ms = s->options.reap_never_used_ms;
+    return p;
+}
+
+void proposer_free(struct proposer *p)
+{
+    if (p == NULL) {
+        return;
+    }
+    prepare_fini(&p->prepare);
+    strbuf_fini(&p->payload);
+    free(p);
+}
+
+static struct author next_author(struct proposer *p, const struct submission *q)
+{
+    strbuf_clear(&p->payload);
+    strbuf_trim(&p->payload, PAYLOAD_KEPT_BYTES);
+    p->server->stats.prep_processor_request_queued++;
+    p->server->stats.sync_processor_request_queued++;
+    return (struct author){
+        .identity = q->identity, .session_id = q->session_id, .xid = q->xid, .zxid = ++p->zxid};
+}
+
+static struct bytes proposer_payload(const struct proposer *p)
+{
+    ASSERT(!p->payload.failed);
+    ASSERT(p->payload.len >= TXN_HEADER_BYTES);
+    return strbuf_bytes(&p->payload);
+}
+
+struct bytes proposer_prepare(struct proposer *p, const struct submission *q)
+{
+    struct author who = next_author(p, q);
+
+    prepare_txn(&p->prepare, &who, q->request, p->server->wall_ms, &p->payload);
+    if (who.n_ephemerals > 0 && q->session != NULL) {
+        q->session->ephemeral_zxid = who.zxid;
+    }
+    return proposer_payload(p);
+}
+
+struct bytes proposer_refuse(struct proposer *p, const struct submission *q, int err)
+{
+    struct author who = next_author(p, q);
+
+    prepare_error(&who, err, p->server->wall_ms, &p->payload);
+    return proposer_payload(p);
+}
+
+void proposer_applied(struct proposer *p, int64_t zxid)
+{
+    ASSERT(zxid <= p->zxid);
+    pending_applied(&p->prepare.pending, zxid);
+}

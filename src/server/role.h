@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* role.h - what a server asks of its role in the ensemble.
+ *
+ *               submit                        answered by
+ *   alone       prepares, appends             server_commit() when it is durable here
+ *   leader      prepares, proposes            server_commit() when a quorum has it
+ *   learner     forwards to the leader        server_commit() of what the leader makes of it
+ *
+ * The server does not know which of these it has: it keeps who asked (waiting.h), and finds the
+ * answer in the transactions that are committed, whoever prepared them. */
+#ifndef PAWL_SERVER_ROLE_H
+#define PAWL_SERVER_ROLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+
+struct identity;
+struct request;
+struct session;
+
+enum role_kind {
+    ROLE_ALONE,
+    ROLE_LEADER,
+    ROLE_FOLLOWER,
+    ROLE_OBSERVER,
+};
+
+/* A write (or a sync) on its way to agreement; all of it is lent during the call. */
+struct submission {
+    struct identity *identity;
+    struct session *session; /* NULL: the server's own, or not known here */
+    int64_t session_id;
+    int32_t xid;
+    const struct request *request;
+    struct bytes body; /* of a client's request: as it came behind its header */
+};
+
+struct role {
+    enum role_kind kind;
+
+    /* Agree upon this. Returns how many bytes are kept of it until it is committed. */
+    int64_t (*submit)(struct role *r, const struct submission *q);
+
+    /* Everything that was agreed upon anywhere until now is to be seen here. False: it is;
+     * otherwise server_synced() follows, in the order of the calls. */
+    bool (*sync)(struct role *r, const struct submission *q);
+
+    /* Whether the session lives, and moves here if it does: server_revalidated() follows, perhaps
+     * at once. */
+    void (*revalidate)(struct role *r, int64_t session_id, int32_t timeout_ms);
+};
+
+/* Whoever is not led makes the transactions, and decides which sessions live. */
+static inline bool role_leads(const struct role *r)
+{
+    return r->kind == ROLE_ALONE || r->kind == ROLE_LEADER;
+}
+
+#endif
