@@ -189,6 +189,11 @@ struct sync_plan history_plan(const struct history *h, int64_t p, int64_t last, 
     if (may_truncate(h, p, last)) {
         return (struct sync_plan){.kind = SYNC_TRUNC, .zxid = last};
     }
+    if (BROKEN(TRUNC_ACROSS_EPOCHS) && p > h->base && p < last && !history_has(h, p)) {
+        from = history_before(h, p) == 0 ? h->base : history_before(h, p);
+        return (struct sync_plan){
+            .kind = SYNC_TRUNC, .zxid = from, .from = history_next(h, from), .to = last};
+    }
     if (!is_beginning(h, p, last)) {
         return (struct sync_plan){.kind = SYNC_SNAP, .zxid = tree};
     }

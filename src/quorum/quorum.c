@@ -180,17 +180,14 @@ static void emit_notifications(struct quorum *q)
     }
 }
 
-/* P9: the vote is not behind anything that was ever acked, so it names all that is logged. */
-static void look(struct quorum *q)
+/* P9: the vote is not behind anything that was ever acked, so `last` is all that is logged. */
+static void look(struct quorum *q, int64_t last)
 {
-    int64_t last = history_last(&q->history);
-
     quorum_move(q, QUORUM_LOOKING);
     q->role = MEMBER_LOOKING;
     q->leader_sid = SID_NOBODY;
-    ask_election(q, &(struct election_input){.kind = ELECTION_START,
-                                             .zxid = BROKEN(P9) ? q->committed : last,
-                                             .epoch = q->current_epoch});
+    ask_election(q, &(struct election_input){
+                        .kind = ELECTION_START, .zxid = last, .epoch = q->current_epoch});
 }
 
 void quorum_synced(struct quorum *q, int64_t epoch)
@@ -249,7 +246,7 @@ static void start(struct quorum *q, const struct quorum_input *in)
     if (q->out->count > 0) {
         quorum_move(q, QUORUM_MENDING);
     } else {
-        look(q);
+        look(q, in->zxid);
     }
 }
 
@@ -258,7 +255,7 @@ static void go_on_mending(struct quorum *q)
     int64_t epoch = zxid_epoch(history_last(&q->history));
 
     if (q->current_epoch >= epoch && q->accepted_epoch >= q->current_epoch) {
-        look(q);
+        look(q, history_last(&q->history));
     }
 }
 
@@ -266,11 +263,13 @@ static void go_on_mending(struct quorum *q)
  * everybody's. */
 static void stopped(struct quorum *q, int64_t zxid)
 {
+    int64_t vote = BROKEN(P9) ? q->committed : zxid;
+
     ASSERT(q->phase == QUORUM_STOPPING);
     ASSERT(zxid == history_last(&q->history));
     q->durable = zxid;
     q->committed = zxid;
-    look(q);
+    look(q, vote);
 }
 
 /* --- inputs that concern every role --- */

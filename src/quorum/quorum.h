@@ -118,7 +118,8 @@ enum quorum_effect_kind {
 
     QUORUM_DO_LOAD_SNAPSHOT, /* link, zxid: its bytes from here are the stream, on to "BenWasHere":
                                 spool, sync, put older logs out of use, load; SNAPSHOT_LOADED.
-                                No PACKET of the link before that. A bad stream: LINK_DOWN */
+                                No PACKET of the link before that. A bad stream, or nothing of it
+                                for init_limit: LINK_DOWN; nobody else waits for the leader then */
     QUORUM_DO_TRUNCATE,      /* zxid: TRUNCATED. No PACKET of the leader's link before that */
     QUORUM_DO_SAVE_EPOCH,    /* which, epoch: EPOCH_SAVED */
     QUORUM_DO_APPEND,        /* zxid, bytes: to the log; LOG_DURABLE some time */

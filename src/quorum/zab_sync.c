@@ -92,11 +92,17 @@ void sync_begin(struct quorum *q, struct peer *p)
     peer_move(p, PEER_SYNCING);
 }
 
+/* What was committed while the learner was busy may have gone from the log meanwhile: then it has
+ * to begin again. */
 void sync_finish(struct quorum *q, struct peer *p)
 {
     int64_t missed = history_next(&q->history, p->sent);
 
     ASSERT(q->leader.phase == LEADER_ACTIVE);
+    if (p->sent < q->history.base) {
+        leader_refuse(q, p, "what it lacks is no longer in the log");
+        return;
+    }
     p->acked = p->sent;
     if (missed != 0 && missed <= q->committed) {
         send_records(q, p, missed, q->committed);

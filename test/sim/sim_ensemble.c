@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim_ensemble.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+
+enum { MILLION = 1000000, SLOW_DISK_FACTOR = 60, LOOK_AGAIN_US = 100000 };
+
+/* ---- saying so ---- */
+
+void world_print(struct world *w, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+
+    if (w->line == NULL) {
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    w->line(w->line_arg, text);
+}
+
+_Noreturn void world_violated(struct world *w, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(w->why, sizeof(w->why), format, args);
+    va_end(args);
+    world_print(w, "violated: %s", w->why);
+    longjmp(*w->end, 1);
+}
+
+/* ---- members ---- */
+
+struct sim_member *world_member(struct world *w, int64_t sid)
+{
+    ASSERT(sid > 0 && sid <= w->n_members);
+    return &w->members[sid - 1];
+}
+
+int64_t member_sid(const struct sim_member *m)
+{
+    return m->index + 1;
+}
+
+bool member_is_paused(const struct sim_member *m)
+{
+    return m->paused_until_us > m->world->now_us;
+}
+
+int64_t member_now_us(const struct sim_member *m)
+{
+    int64_t now = m->world->now_us;
+
+    return now + now * m->clock_per_million / MILLION + m->clock_ahead_us;
+}
+
+/* When the world's clock shows it; roughly, and never before. */
+static int64_t world_time(const struct sim_member *m, int64_t its_us)
+{
+    int64_t wait = its_us - member_now_us(m);
+
+    return m->world->now_us + (wait <= 0 ? 0 : wait + wait / 64 + 1);
+}
+
+static void member_woken(void *world, const struct event *e);
+static void job_ended(void *world, const struct event *e);
+
+static void put(struct world *w, int64_t due_us, void (*happen)(void *, const struct event *),
+                void *subject, uint64_t detail)
+{
+    event_queue_put(
+        &w->events,
+        (struct event){.due_us = due_us, .happen = happen, .subject = subject, .detail = detail});
+}
+
+void member_wake_at(struct sim_member *m, int64_t its_us)
+{
+    struct world *w = m->world;
+    int64_t due = world_time(m, its_us);
+
+    if (m->woken_at_us <= w->now_us || due < m->woken_at_us) {
+        m->woken_at_us = due;
+        put(w, due, member_woken, m, m->life);
+    }
+}
+
+static void member_woken(void *world, const struct event *e)
+{
+    struct sim_member *m = e->subject;
+    struct world *w = world;
+
+    if (e->detail != m->life || !m->runs || e->due_us != m->woken_at_us) {
+        return;
+    }
+    if (member_is_paused(m)) {
+        m->woken_at_us = m->paused_until_us;
+        put(w, m->woken_at_us, member_woken, m, m->life);
+        return;
+    }
+    toy_wake(m);
+}
+
+static int64_t disk_time(struct sim_member *m)
+{
+    struct world *w = m->world;
+    int64_t jitter = (int64_t)prng_below(&w->random, (uint64_t)w->plan->disk_jitter_us);
+    int64_t time = w->plan->disk_us + jitter;
+
+    return m->toy.disk.slow_until_us > w->now_us ? time * SLOW_DISK_FACTOR : time;
+}
+
+void member_serve_disk(struct sim_member *m)
+{
+    for (int lane = 0; lane < N_LANES; lane++) {
+        if (toy_disk_begin(&m->toy.disk, (enum toy_lane)lane)) {
+            put(m->world, m->world->now_us + disk_time(m), job_ended, m,
+                m->life << 1 | (uint64_t)lane);
+        }
+    }
+}
+
+static bool sync_fails(struct toy_disk *d, enum toy_lane lane)
+{
+    return lane == LANE_LOG && d->sync_fails && d->lanes[lane].first->kind == JOB_SYNC;
+}
+
+static void job_ended(void *world, const struct event *e)
+{
+    struct sim_member *m = e->subject;
+    struct world *w = world;
+    enum toy_lane lane = e->detail & 1 ? LANE_EPOCH : LANE_LOG;
+
+    if (e->detail >> 1 != m->life || !m->runs) {
+        return;
+    }
+    if (member_is_paused(m)) {
+        put(w, m->paused_until_us, job_ended, m, e->detail);
+    } else if (sync_fails(&m->toy.disk, lane)) {
+        world_print(w, "%.6f m%d sync fails", (double)w->now_us / MILLION, m->index + 1);
+        world_crash(w, m->index, CRASH_DISK, w->now_us + LOOK_AGAIN_US);
+    } else {
+        toy_job_done(m, toy_disk_end(&m->toy.disk, lane));
+    }
+}
+
+static void snapshot_sent(void *world, const struct event *e)
+{
+    struct sim_member *m = e->subject;
+    struct world *w = world;
+
+    if (e->detail >> 32 != m->life || !m->runs) {
+        return;
+    }
+    if (member_is_paused(m)) {
+        put(w, m->paused_until_us, snapshot_sent, m, e->detail);
+    } else {
+        toy_snapshot_sent(m, e->detail & UINT32_MAX);
+    }
+}
+
+void member_sends_snapshot(struct sim_member *m, uint64_t link, struct bytes snapshot)
+{
+    struct world *w = m->world;
+    int64_t takes_us = (int64_t)prng_below(&w->random, 20 * (uint64_t)w->plan->disk_jitter_us);
+
+    ASSERT(m->life < UINT64_C(1) << 31 && link <= UINT32_MAX);
+    mesh_send(&w->mesh, m->index, link, snapshot, takes_us);
+    put(w, w->now_us + takes_us, snapshot_sent, m, m->life << 32 | link);
+}
+
+bool member_may_do(struct sim_member *m)
+{
+    if (m->effects_to_crash == 0 || --m->effects_to_crash > 0) {
+        return true;
+    }
+    world_crash(m->world, m->index, m->crash_power ? CRASH_POWER : CRASH_KILLED, m->crash_until_us);
+    return false;
+}
+
+/* ---- what arrives ---- */
+
+static void arrived_notification(void *world, int to, int from, struct bytes message)
+{
+    struct world *w = world;
+
+    toy_notification(&w->members[to], from + 1, message);
+}
+
+static void arrived_link_up(void *world, int member, uint64_t link, int peer, bool dialled)
+{
+    struct world *w = world;
+
+    toy_link_up(&w->members[member], link, peer + 1, dialled);
+}
+
+static void arrived_link_down(void *world, int member, uint64_t link)
+{
+    struct world *w = world;
+
+    toy_link_down(&w->members[member], link);
+}
+
+static void arrived_dial_failed(void *world, int member, int peer)
+{
+    struct world *w = world;
+
+    toy_dial_failed(&w->members[member], peer + 1);
+}
+
+static void arrived_packet(void *world, int member, uint64_t link, struct bytes bytes)
+{
+    struct world *w = world;
+
+    toy_packet(&w->members[member], link, bytes);
+}
+
+static void arrived_refusal(void *world, int member, int peer)
+{
+    struct world *w = world;
+
+    toy_refused(&w->members[member], peer + 1);
+}
+
+static const struct mesh_host mesh_host = {
+    .notification = arrived_notification,
+    .link_up = arrived_link_up,
+    .link_down = arrived_link_down,
+    .dial_failed = arrived_dial_failed,
+    .packet = arrived_packet,
+    .refused = arrived_refusal,
+};
+
+/* ---- starting and stopping ---- */
+
+void world_start(struct world *w, int member)
+{
+    struct sim_member *m = &w->members[member];
+
+    ASSERT(!m->runs);
+    world_print(w, "%.6f m%d starts", (double)w->now_us / MILLION, member + 1);
+    m->runs = true;
+    m->life++;
+    m->woken_at_us = 0;
+    m->paused_until_us = 0;
+    mesh_started(&w->mesh, member);
+    toy_start(m);
+}
+
+static void start_due(void *world, const struct event *e)
+{
+    struct world *w = world;
+    struct sim_member *m = e->subject;
+
+    if (m->runs || e->detail != m->life) {
+        return;
+    }
+    if (m->toy.disk.is_full) {
+        put(w, w->now_us + LOOK_AGAIN_US, start_due, m, m->life);
+    } else {
+        world_start(w, m->index);
+    }
+}
+
+void world_crash(struct world *w, int member, enum crash_kind kind, int64_t until_us)
+{
+    static const char *const names[] = {"is killed", "loses power", "ends"};
+    struct sim_member *m = &w->members[member];
+
+    if (!m->runs) {
+        return;
+    }
+    world_print(w, "%.6f m%d %s", (double)w->now_us / MILLION, member + 1, names[kind]);
+    m->runs = false;
+    m->effects_to_crash = 0;
+    toy_crash(m);
+    mesh_stopped(&w->mesh, member, kind == CRASH_POWER);
+    toy_disk_crash(&m->toy.disk, &w->random, kind != CRASH_KILLED);
+    judge_recovered(m);
+    if (until_us != FOR_EVER) {
+        put(w, until_us > w->now_us ? until_us : w->now_us, start_due, m, m->life);
+    }
+}
+
+/* ---- the plan ---- */
+
+static bool is_between(const struct plan_item *i, int a, int b)
+{
+    bool sides = (i->set >> a & 1) != (i->set >> b & 1);
+
+    return sides && (i->kind == PLAN_SPLIT || (a != i->a && b != i->a));
+}
+
+static void block_many(struct world *w, const struct plan_item *i, bool blocked)
+{
+    for (int a = 0; a < w->n_members; a++) {
+        for (int b = 0; b < w->n_members; b++) {
+            if (a != b && is_between(i, a, b)) {
+                mesh_block(&w->mesh, a, b, blocked);
+            }
+        }
+    }
+}
+
+static void block(struct world *w, const struct plan_item *i, bool blocked)
+{
+    if (i->kind == PLAN_SPLIT || i->kind == PLAN_BRIDGE) {
+        block_many(w, i, blocked);
+        return;
+    }
+    mesh_block(&w->mesh, i->a, i->b, blocked);
+    if (i->kind == PLAN_CUT) {
+        mesh_block(&w->mesh, i->b, i->a, blocked);
+    }
+}
+
+static int64_t end_of(const struct world *w, const struct plan_item *i)
+{
+    int64_t end = w->now_us + i->for_us;
+
+    if (i->for_us < 0) {
+        return FOR_EVER;
+    }
+    return end > w->plan->trouble_us ? w->plan->trouble_us : end;
+}
+
+static void begin_crash(struct world *w, const struct plan_item *i)
+{
+    struct sim_member *m = &w->members[i->a];
+
+    if (i->amount == 0) {
+        world_crash(w, i->a, i->power ? CRASH_POWER : CRASH_KILLED, end_of(w, i));
+    } else if (m->runs && m->effects_to_crash == 0) {
+        m->effects_to_crash = i->amount;
+        m->crash_power = i->power;
+        m->crash_until_us = end_of(w, i);
+    }
+}
+
+static void begin_pause(struct world *w, const struct plan_item *i)
+{
+    struct sim_member *m = &w->members[i->a];
+    int64_t until = end_of(w, i);
+
+    if (m->runs && until > m->paused_until_us) {
+        m->paused_until_us = until;
+        mesh_pause(&w->mesh, i->a, true);
+    }
+}
+
+static void ask(struct sim_member *m, enum toy_ask what, uint64_t times);
+
+static void asked_again(void *world, const struct event *e)
+{
+    (void)world;
+    ask(e->subject, (enum toy_ask)(e->detail >> 32), e->detail & UINT32_MAX);
+}
+
+/* Who is paused finds it when it goes on. */
+static void ask(struct sim_member *m, enum toy_ask what, uint64_t times)
+{
+    if (m->runs && member_is_paused(m)) {
+        put(m->world, m->paused_until_us, asked_again, m, (uint64_t)what << 32 | times);
+        return;
+    }
+    for (uint64_t k = 0; k < times && m->runs; k++) {
+        toy_ask(m, what);
+    }
+}
+
+static void begin_member_trouble(struct world *w, const struct plan_item *i)
+{
+    struct sim_member *m = &w->members[i->a];
+    struct toy_disk *d = &m->toy.disk;
+
+    switch (i->kind) {
+    case PLAN_SLOW_DISK:
+        d->slow_until_us = end_of(w, i);
+        break;
+    case PLAN_SYNC_FAILS:
+        d->sync_fails = m->runs;
+        break;
+    case PLAN_DISK_FULL:
+        d->is_full = true;
+        break;
+    case PLAN_CLOCK:
+        m->clock_ahead_us += i->amount;
+        break;
+    case PLAN_PURGE:
+    case PLAN_RESIGN:
+        if (m->runs && !member_is_paused(m)) {
+            (i->kind == PLAN_PURGE ? toy_purge : toy_resign)(m);
+        }
+        break;
+    default:
+        ASSERT(false);
+    }
+}
+
+void world_begin(struct world *w, const struct plan_item *i)
+{
+    switch (i->kind) {
+    case PLAN_WRITE:
+        ask(&w->members[i->a], ASK_WRITE, (uint64_t)i->amount);
+        break;
+    case PLAN_SYNC:
+        ask(&w->members[i->a], ASK_SYNC, 1);
+        break;
+    case PLAN_REVALIDATE:
+        ask(&w->members[i->a], ASK_REVALIDATE, 1);
+        break;
+    case PLAN_CRASH:
+        begin_crash(w, i);
+        break;
+    case PLAN_PAUSE:
+        begin_pause(w, i);
+        break;
+    case PLAN_RESET:
+        mesh_reset(&w->mesh, i->a, i->b);
+        break;
+    case PLAN_BLOCK:
+    case PLAN_CUT:
+    case PLAN_SPLIT:
+    case PLAN_BRIDGE:
+        block(w, i, true);
+        break;
+    default:
+        begin_member_trouble(w, i);
+    }
+}
+
+void world_end(struct world *w, const struct plan_item *i)
+{
+    struct sim_member *m = &w->members[i->a];
+
+    switch (i->kind) {
+    case PLAN_PAUSE:
+        if (!member_is_paused(m) && m->runs) {
+            mesh_pause(&w->mesh, i->a, false);
+        }
+        break;
+    case PLAN_BLOCK:
+    case PLAN_CUT:
+    case PLAN_SPLIT:
+    case PLAN_BRIDGE:
+        block(w, i, false);
+        break;
+    case PLAN_DISK_FULL:
+        m->toy.disk.is_full = false;
+        break;
+    default:
+        break;
+    }
+}
+
+static void item_ends(void *world, const struct event *e)
+{
+    world_end(world, e->subject);
+}
+
+/* Who leads, or led last: of two that believe it the later one. */
+static int leader_of(const struct world *w)
+{
+    int leader = 0;
+
+    for (int i = 0; i < w->n_members; i++) {
+        const struct toy *t = &w->members[i].toy;
+
+        if (t->leads &&
+            (!w->members[leader].toy.leads || t->epoch > w->members[leader].toy.epoch)) {
+            leader = i;
+        }
+    }
+    return leader;
+}
+
+/* The item as it is meant now, for its beginning and for its end. */
+static struct plan_item *meant(struct world *w, const struct plan_item *i)
+{
+    struct begun_item *begun = must_alloc(sizeof(*begun));
+
+    begun->item = *i;
+    begun->next = w->begun;
+    w->begun = begun;
+    if (i->a == PLAN_LEADER) {
+        begun->item.a = leader_of(w);
+        begun->item.b = i->b == begun->item.a ? (i->b + 1) % w->n_members : i->b;
+    }
+    return &begun->item;
+}
+
+static void item_begins(void *world, const struct event *e)
+{
+    struct world *w = world;
+    struct plan_item *i = meant(w, e->subject);
+    struct strbuf text;
+
+    if (w->line != NULL) {
+        strbuf_init(&text, STRBUF_NO_LIMIT);
+        plan_item_write(i, &text);
+        world_print(w, "----- %s", strbuf_cstr(&text));
+        strbuf_fini(&text);
+    }
+    if (end_of(w, i) != FOR_EVER) {
+        put(w, end_of(w, i), item_ends, i, 0);
+    }
+    world_begin(w, i);
+}
+
+/* Items that begin later than the end of all trouble are left out. */
+static void put_plan(struct world *w)
+{
+    for (size_t i = 0; i < w->plan->n; i++) {
+        if (w->plan->items[i].at_us < w->plan->trouble_us) {
+            put(w, w->plan->items[i].at_us, item_begins, &w->plan->items[i], 0);
+        }
+    }
+}
+
+void world_calm(struct world *w)
+{
+    w->is_quiet = true;
+    for (int i = 0; i < w->n_members; i++) {
+        w->members[i].effects_to_crash = 0;
+        w->members[i].toy.disk.sync_fails = false;
+    }
+}
+
+/* ---- the world ---- */
+
+static void add_groups(struct world *w, struct strbuf *why)
+{
+    const struct plan *p = w->plan;
+    struct strbuf text;
+
+    strbuf_init(&text, STRBUF_NO_LIMIT);
+    for (int group = 0; group < p->n_groups; group++) {
+        strbuf_clear(&text);
+        for (int i = 0; i < p->n_voters; i++) {
+            if (p->groups[i] == group) {
+                strbuf_printf(&text, "%s%d", text.len > 0 ? ":" : "", i + 1);
+            }
+        }
+        ASSERT(quorum_config_add_group(&w->config, group + 1, strbuf_cstr(&text), why));
+    }
+    for (int i = 0; p->n_groups > 0 && i < p->n_voters; i++) {
+        strbuf_clear(&text);
+        strbuf_printf(&text, "%lld", (long long)p->weights[i]);
+        ASSERT(quorum_config_add_weight(&w->config, i + 1, strbuf_cstr(&text), why));
+    }
+    strbuf_fini(&text);
+}
+
+static void make_config(struct world *w)
+{
+    struct strbuf why;
+    char line[64];
+
+    strbuf_init(&why, STRBUF_NO_LIMIT);
+    quorum_config_init(&w->config);
+    for (int i = 0; i < w->n_members; i++) {
+        snprintf(line, sizeof(line), "127.0.0.1:%d:%d%s", 2001 + i, 3001 + i,
+                 i < w->plan->n_voters ? "" : ":observer");
+        if (!quorum_config_add_server(&w->config, i + 1, line, false, &why)) {
+            world_violated(w, "%s", strbuf_cstr(&why));
+        }
+    }
+    add_groups(w, &why);
+    ASSERT(quorum_config_check(&w->config, &why));
+    strbuf_fini(&why);
+}
+
+void world_init(struct world *w, const struct plan *plan)
+{
+    *w = (struct world){.seed = plan->seed, .plan = plan};
+    w->n_members = plan->n_voters + plan->n_observers;
+    prng_seed(&w->random, plan->seed ^ 0x6469736b);
+    mesh_init(&w->mesh, w, &mesh_host, &w->events, &w->now_us, plan->seed ^ 0x6d657368,
+              w->n_members);
+    w->mesh.latency_us = plan->latency_us;
+    w->mesh.jitter_us = plan->jitter_us;
+    w->mesh.one_in_slow = plan->one_in_slow;
+    w->mesh.slow_us = plan->slow_us;
+    judge_init(&w->judge);
+    make_config(w);
+    for (int i = 0; i < w->n_members; i++) {
+        w->members[i].world = w;
+        w->members[i].index = i;
+        w->members[i].clock_per_million = plan->clock_per_million[i];
+        w->members[i].clock_ahead_us = (int64_t)prng_below(&w->random, 1000) * MILLION;
+        toy_init(&w->members[i]);
+    }
+    put_plan(w);
+}
+
+void world_fini(struct world *w)
+{
+    for (int i = 0; i < w->n_members; i++) {
+        toy_fini(&w->members[i]);
+    }
+    while (w->begun != NULL) {
+        struct begun_item *next = w->begun->next;
+
+        free(w->begun);
+        w->begun = next;
+    }
+    judge_fini(&w->judge);
+    mesh_fini(&w->mesh);
+    event_queue_fini(&w->events);
+    quorum_config_fini(&w->config);
+}
+
+bool world_step(struct world *w, int64_t limit_us)
+{
+    struct event e;
+
+    if (w->events.n == 0 || w->events.events[0].due_us >= limit_us) {
+        w->now_us = limit_us;
+        return false;
+    }
+    ASSERT(event_queue_take(&w->events, &e));
+    ASSERT(e.due_us >= w->now_us);
+    w->now_us = e.due_us;
+    w->n_events++;
+    e.happen(w, &e);
+    return true;
+}
+
+static bool has_calls(const struct toy *t)
+{
+    for (int ask = 0; ask < N_ASKS; ask++) {
+        if (t->calls[ask].first != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool world_all_run(const struct world *w)
+{
+    int n = 0;
+
+    for (int i = 0; i < w->n_members; i++) {
+        n += w->members[i].runs;
+    }
+    return n == w->n_members;
+}
+
+static bool is_at_rest(const struct toy *t)
+{
+    return t->serves && !has_calls(t) && t->disk.history.n == t->n_applied &&
+           toy_disk_is_idle(&t->disk);
+}
+
+bool world_is_settled(struct world *w)
+{
+    const struct toy *leader = &w->members[leader_of(w)].toy;
+    int n_leaders = 0;
+
+    for (int i = 0; i < w->n_members; i++) {
+        const struct toy *t = &w->members[i].toy;
+
+        if (w->members[i].runs &&
+            (!is_at_rest(t) || t->epoch != leader->epoch || t->n_applied != leader->n_applied)) {
+            return false;
+        }
+        n_leaders += t->leads;
+    }
+    return n_leaders == 1;
+}

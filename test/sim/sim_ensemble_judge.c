@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim_ensemble_judge.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "sim_ensemble.h"
+
+/* What a leader has proposed. */
+struct proposal {
+    struct map_entry entry;
+    int64_t zxid;
+    uint64_t value;
+};
+
+typedef unsigned long long hex; /* for printing */
+
+void judge_init(struct judge *j)
+{
+    map_init(&j->proposals);
+}
+
+void judge_fini(struct judge *j)
+{
+    struct map_entry *e;
+    size_t at = 0;
+
+    while ((e = map_drain(&j->proposals, &at)) != NULL) {
+        free(e);
+    }
+    map_fini(&j->proposals);
+    toy_history_fini(&j->committed);
+}
+
+static struct judged_member *judged(struct sim_member *m)
+{
+    return &m->world->judge.members[m->index];
+}
+
+static int name(const struct sim_member *m)
+{
+    return m->index + 1;
+}
+
+/* ---- quorums, counted here ---- */
+
+static bool is_majority(const struct plan *p, uint32_t set)
+{
+    int n = 0;
+
+    for (int i = 0; i < p->n_voters; i++) {
+        n += (int)(set >> i & 1);
+    }
+    return n > p->n_voters / 2;
+}
+
+static bool wins_group(const struct plan *p, uint32_t set, int group, int64_t *all)
+{
+    int64_t got = 0;
+
+    *all = 0;
+    for (int i = 0; i < p->n_voters; i++) {
+        if (p->groups[i] == group) {
+            *all += p->weights[i];
+            got += set >> i & 1 ? p->weights[i] : 0;
+        }
+    }
+    return got > *all / 2;
+}
+
+static bool is_quorum(const struct plan *p, uint32_t set)
+{
+    int n_groups = 0, n_won = 0;
+    int64_t all;
+
+    if (p->n_groups == 0) {
+        return is_majority(p, set);
+    }
+    for (int group = 0; group < p->n_groups; group++) {
+        n_won += wins_group(p, set, group, &all);
+        n_groups += all > 0;
+    }
+    return n_won > n_groups / 2;
+}
+
+/* Who has acked `zxid` to this leader; itself, once it is on its own disk. */
+static uint32_t who_acked(struct sim_member *m, int64_t zxid)
+{
+    const struct judged_member *j = judged(m);
+    uint32_t set = 0;
+
+    for (int i = 0; i < m->world->n_members; i++) {
+        set |= (uint32_t)(j->acks[i] >= zxid) << i;
+    }
+    if (toy_disk_safe_zxid(&m->toy.disk) >= zxid) {
+        set |= (uint32_t)1 << m->index;
+    }
+    return set;
+}
+
+/* ---- proposals ---- */
+
+static struct proposal *find_proposal(struct judge *j, int64_t zxid)
+{
+    uint64_t hash = (uint64_t)zxid * UINT64_C(0x9e3779b97f4a7c15);
+    struct map_entry *e;
+
+    for (e = map_first(&j->proposals, hash); e != NULL; e = map_next(e)) {
+        struct proposal *p = (struct proposal *)e;
+
+        if (p->zxid == zxid) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static uint64_t value_of(struct bytes b)
+{
+    uint64_t value = 0;
+
+    for (size_t i = 0; i < b.len; i++) {
+        value = value << 8 | b.data[i];
+    }
+    return value;
+}
+
+void judge_knows(struct judge *j, int64_t zxid, uint64_t value)
+{
+    struct proposal *p;
+
+    if (find_proposal(j, zxid) == NULL) {
+        p = must_zalloc(sizeof(*p));
+        p->zxid = zxid;
+        p->value = value;
+        map_insert(&j->proposals, &p->entry, (uint64_t)zxid * UINT64_C(0x9e3779b97f4a7c15));
+    }
+}
+
+static void proposed(struct sim_member *m, const struct quorum_input *in)
+{
+    struct judge *j = &m->world->judge;
+
+    if (find_proposal(j, in->zxid) != NULL) {
+        world_violated(m->world, "S8: m%d proposes 0x%llx, which was proposed before", name(m),
+                       (hex)in->zxid);
+    }
+    judge_knows(j, in->zxid, value_of(in->bytes));
+}
+
+/* ---- what is delivered ---- */
+
+static void check_order(struct sim_member *m, const struct toy_history *h, size_t i)
+{
+    int64_t before = i == 0 ? 0 : h->records[i - 1].zxid, zxid = h->records[i].zxid;
+    struct proposal *p = find_proposal(&m->world->judge, zxid);
+
+    if (p == NULL || p->value != h->records[i].value) {
+        world_violated(m->world, "S1: m%d delivers 0x%llx, which nobody has proposed like that",
+                       name(m), (hex)zxid);
+    }
+    if (zxid_epoch(zxid) == zxid_epoch(before) ? zxid != before + 1
+                                               : zxid < before || zxid_counter(zxid) != 1) {
+        world_violated(m->world, "S4: m%d delivers 0x%llx behind 0x%llx", name(m), (hex)zxid,
+                       (hex)before);
+    }
+}
+
+void judge_delivered(struct sim_member *m)
+{
+    struct toy_history *all = &m->world->judge.committed;
+    const struct toy_history *h = &m->toy.disk.history;
+    size_t n = m->toy.n_applied, common = n < all->n ? n : all->n;
+
+    if (toy_history_digest(h, common) != toy_history_digest(all, common)) {
+        world_violated(m->world, "S2: m%d has delivered something else: %zu transactions to 0x%llx",
+                       name(m), common, common == 0 ? 0 : (hex)h->records[common - 1].zxid);
+    }
+    for (size_t i = all->n; i < n; i++) {
+        check_order(m, h, i);
+        toy_history_add(all, h->records[i].zxid, h->records[i].value);
+    }
+}
+
+void judge_answered(struct sim_member *m, int ask, const struct toy_call *call)
+{
+    struct judge *j = &m->world->judge;
+
+    j->n_answered++;
+    if (ask == ASK_SYNC && m->toy.n_applied < call->n_acknowledged) {
+        world_violated(m->world, "sync: m%d shows %zu writes, %zu had been acknowledged before",
+                       name(m), m->toy.n_applied, call->n_acknowledged);
+    }
+    if (ask == ASK_WRITE && m->toy.n_applied > j->n_acknowledged) {
+        j->n_acknowledged = m->toy.n_applied;
+    }
+}
+
+/* ---- leaders ---- */
+
+static void leads(struct sim_member *m, int64_t epoch)
+{
+    struct judge *j = &m->world->judge;
+    const struct toy *t = &m->toy;
+
+    for (size_t i = 0; i < j->n_leader_epochs; i++) {
+        if (j->leader_epochs[i] == epoch) {
+            world_violated(m->world, "S8: m%d leads epoch %lld, which had a leader", name(m),
+                           (long long)epoch);
+        }
+    }
+    ASSERT(j->n_leader_epochs < sizeof(j->leader_epochs) / sizeof(j->leader_epochs[0]));
+    j->leader_epochs[j->n_leader_epochs++] = epoch;
+    /* Who was stopped while it was elected may find out late that there is a later leader. */
+    if (t->n_applied < toy_history_upto(&j->committed, zxid_make(epoch, 0))) {
+        world_violated(m->world, "S3: m%d leads with %zu of %zu transactions", name(m),
+                       t->n_applied, j->committed.n);
+    }
+    if (t->disk.epochs[TOY_CURRENT] != epoch) {
+        world_violated(m->world, "T2: m%d leads an epoch that is not on its disk", name(m));
+    }
+    if (!is_quorum(m->world->plan, who_acked(m, zxid_make(epoch, 0)) | (uint32_t)1 << m->index)) {
+        world_violated(m->world, "T6: m%d leads without a quorum of NEWLEADER's acks", name(m));
+    }
+}
+
+/* Of a transaction of its own epoch; those before are in the history that a quorum has. */
+static void commits(struct sim_member *m, int64_t zxid)
+{
+    if (zxid_epoch(zxid) == m->toy.epoch && !is_quorum(m->world->plan, who_acked(m, zxid))) {
+        world_violated(m->world, "T6: m%d commits 0x%llx without a quorum", name(m), (hex)zxid);
+    }
+}
+
+static void leader_sends(struct sim_member *m, const struct packet *p)
+{
+    if (p->type == PACKET_COMMIT && m->toy.leads) {
+        commits(m, p->zxid);
+    } else if (p->type == PACKET_LEADER_INFO &&
+               m->toy.disk.epochs[TOY_ACCEPTED] < zxid_epoch(p->zxid)) {
+        world_violated(m->world, "P1: m%d invites to an epoch that is not on its disk", name(m));
+    }
+}
+
+/* ---- learners ---- */
+
+static void learner_acks(struct sim_member *m, int64_t zxid)
+{
+    struct judged_member *j = judged(m);
+    struct judged_link *l = &j->leader;
+    const struct toy_disk *d = &m->toy.disk;
+    bool of_leader = zxid_counter(zxid) == 0;
+
+    if (of_leader) {
+        int64_t expected = l->last_commit > l->snapshot ? l->last_commit : l->snapshot;
+
+        if (d->epochs[TOY_CURRENT] != zxid_epoch(zxid)) {
+            world_violated(m->world, "T2: m%d acks NEWLEADER, its epoch is not on disk", name(m));
+        }
+        if (!l->acked && (toy_disk_safe_zxid(d) < expected || d->is_stale)) {
+            world_violated(m->world, "T2: m%d acks NEWLEADER, its history is not on disk", name(m));
+        }
+        l->acked = true;
+    } else if (toy_disk_safe_zxid(d) < zxid) {
+        world_violated(m->world, "T1: m%d acks 0x%llx, which is not on disk", name(m), (hex)zxid);
+    } else if (!l->acked) {
+        world_violated(m->world, "T4: m%d acks a proposal before NEWLEADER", name(m));
+    }
+    j->acked_zxid = zxid > j->acked_zxid && !of_leader ? zxid : j->acked_zxid;
+}
+
+static void learner_sends(struct sim_member *m, const struct packet *p)
+{
+    struct judged_link *l = &judged(m)->leader;
+
+    if (p->type == PACKET_ACK) {
+        learner_acks(m, p->zxid);
+    } else if (p->type == PACKET_ACK_EPOCH) {
+        l->ack_epoch_sent = true;
+        if (m->toy.disk.epochs[TOY_ACCEPTED] < l->epoch) {
+            world_violated(m->world, "T2: m%d promises an epoch that is not on its disk", name(m));
+        }
+    } else if (l->ack_epoch_sent && !l->acked) {
+        world_violated(m->world, "T4: m%d sends something before the ack of NEWLEADER", name(m));
+    }
+}
+
+static void learner_gets(struct sim_member *m, const struct packet *p)
+{
+    struct judged_link *l = &judged(m)->leader;
+
+    switch (p->type) {
+    case PACKET_LEADER_INFO:
+        l->epoch = zxid_epoch(p->zxid);
+        break;
+    case PACKET_SNAP:
+    case PACKET_TRUNC:
+        l->snapshot = p->zxid;
+        break;
+    case PACKET_PROPOSAL:
+        if (p->zxid <= l->last_proposal) {
+            world_violated(m->world, "T3: m%d gets 0x%llx behind 0x%llx", name(m), (hex)p->zxid,
+                           (hex)l->last_proposal);
+        }
+        l->last_proposal = p->zxid;
+        break;
+    case PACKET_COMMIT:
+        if (p->zxid <= l->last_commit || (p->zxid > l->last_proposal && p->zxid > l->snapshot)) {
+            world_violated(m->world, "T3: m%d gets COMMIT 0x%llx behind 0x%llx", name(m),
+                           (hex)p->zxid, (hex)l->last_commit);
+        }
+        l->last_commit = p->zxid;
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- votes ---- */
+
+static void votes(struct sim_member *m, struct bytes frame)
+{
+    struct judged_member *j = judged(m);
+    struct notification n;
+
+    ASSERT(notification_read(bytes_of(frame.data + 4, frame.len - 4), &n));
+    if (n.state != MEMBER_LOOKING || n.leader != member_sid(m)) {
+        return;
+    }
+    if (n.zxid < j->acked_zxid) {
+        world_violated(m->world, "P9: m%d votes with 0x%llx, it has acked 0x%llx", name(m),
+                       (hex)n.zxid, (hex)j->acked_zxid);
+    }
+    if (n.peer_epoch < j->vote_epoch || (n.peer_epoch == j->vote_epoch && n.zxid < j->vote_zxid)) {
+        world_violated(m->world, "T8: m%d votes with epoch %lld zxid 0x%llx, it was further",
+                       name(m), (long long)n.peer_epoch, (hex)n.zxid);
+    }
+    j->vote_epoch = n.peer_epoch;
+    j->vote_zxid = n.zxid;
+}
+
+/* A leader has ordered it back. */
+static void ordered_back(struct sim_member *m, int64_t zxid)
+{
+    struct judged_member *j = judged(m);
+
+    j->vote_zxid = zxid < j->vote_zxid ? zxid : j->vote_zxid;
+    j->acked_zxid = zxid < j->acked_zxid ? zxid : j->acked_zxid;
+}
+
+/* ---- hooks ---- */
+
+void judge_link_up(struct sim_member *m, uint64_t link, int64_t sid, bool dialled)
+{
+    (void)sid;
+    if (dialled) {
+        judged(m)->leader = (struct judged_link){.link = link};
+    }
+}
+
+void judge_input(struct sim_member *m, const struct quorum_input *in)
+{
+    int peer;
+
+    if (in->kind == QUORUM_IN_PROPOSE) {
+        proposed(m, in);
+    } else if (in->kind == QUORUM_IN_PACKET && in->link == judged(m)->leader.link) {
+        learner_gets(m, in->packet);
+    } else if (in->kind == QUORUM_IN_PACKET && in->packet->type == PACKET_ACK) {
+        peer = mesh_peer(&m->world->mesh, in->link);
+        if (in->packet->zxid > judged(m)->acks[peer]) { /* who comes again acks NEWLEADER again */
+            judged(m)->acks[peer] = in->packet->zxid;
+        }
+    }
+}
+
+void judge_effect(struct sim_member *m, const struct quorum_effect *e)
+{
+    switch (e->kind) {
+    case QUORUM_DO_NOTIFY:
+        votes(m, e->bytes);
+        break;
+    case QUORUM_DO_SEND:
+        if (e->link == judged(m)->leader.link) {
+            learner_sends(m, &e->packet);
+        } else {
+            leader_sends(m, &e->packet);
+        }
+        break;
+    case QUORUM_DO_LISTEN:
+        for (int i = 0; i < MESH_MEMBERS; i++) {
+            judged(m)->acks[i] = 0;
+        }
+        break;
+    case QUORUM_DO_LEAD:
+        leads(m, e->epoch);
+        break;
+    case QUORUM_DO_COMMIT:
+        if (m->toy.leads) {
+            commits(m, e->zxid);
+        }
+        break;
+    case QUORUM_DO_TRUNCATE:
+    case QUORUM_DO_LOAD_SNAPSHOT:
+        ordered_back(m, e->zxid);
+        break;
+    default:
+        break;
+    }
+}
+
+static void check_epochs(struct sim_member *m)
+{
+    const struct toy_disk *d = &m->toy.disk;
+
+    if (d->epochs[TOY_ACCEPTED] < d->epochs[TOY_CURRENT] ||
+        d->epochs[TOY_ACCEPTED] < zxid_epoch(d->history.zxid)) {
+        world_violated(m->world, "T5: m%d has accepted %lld, current %lld, and 0x%llx", name(m),
+                       (long long)d->epochs[TOY_ACCEPTED], (long long)d->epochs[TOY_CURRENT],
+                       (hex)d->history.zxid);
+    }
+}
+
+void judge_step(struct sim_member *m)
+{
+    check_epochs(m);
+}
+
+void judge_recovered(struct sim_member *m)
+{
+    check_epochs(m);
+    if (m->toy.disk.history.zxid < judged(m)->acked_zxid) {
+        world_violated(m->world, "T1: m%d has lost 0x%llx, which it has acked", name(m),
+                       (hex)judged(m)->acked_zxid);
+    }
+}
