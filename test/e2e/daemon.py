@@ -21,6 +21,9 @@ from process import ServerProcess  # noqa: E402
 PAWLD = os.environ.get("PAWLD") or os.path.join(REPO, "build", "bin", "pawld")
 LOCK_FILE = "pawl.lock"
 
+# Nobody sends pings here: sessions are to live through all that a test does beside them.
+LONG_SESSION_MS = 600000
+
 
 def run(*args, env=None, timeout=PATIENCE_SECONDS, **kwargs):
     """pawld to its end. Gives (exit code, what it printed, what it logged)."""
@@ -70,7 +73,7 @@ class Daemon(ServerProcess):
         self.process.stdout.close()
         os.unlink(self.log_path)
 
-    def connect(self, timeout_ms=30000):
+    def connect(self, timeout_ms=LONG_SESSION_MS):
         return opened(z.Conn(self.port), timeout_ms)
 
     def word(self, word):
@@ -85,7 +88,7 @@ class AnyConn(z.Conn):
         return port
 
 
-def opened(conn, timeout_ms=30000):
+def opened(conn, timeout_ms=LONG_SESSION_MS):
     conn.handshake(timeout_ms=timeout_ms)
     return conn
 
@@ -180,7 +183,8 @@ class TestCase(unittest.TestCase):
         self.data = os.path.join(self.dir, "data")
 
     def start(self, *args, data=None, **kwargs):
-        d = Daemon(self.dir, *(("--data", data or self.data) + args), **kwargs)
+        d = Daemon(self.dir, "--data", data or self.data,
+                   "-DmaxSessionTimeout=%d" % LONG_SESSION_MS, *args, **kwargs)
         self.addCleanup(d.close)
         return d
 

@@ -47,7 +47,7 @@ class Shares(daemon.TestCase):
 
     def test_a_greedy_client_leaves_the_others_their_share(self):
         d = self.start()
-        greedy, polite = d.connect(timeout_ms=600000), d.connect()
+        greedy, polite = d.connect(), d.connect()
         create_many(polite, ["/a", "/b"])
         create_many(polite, ["/%s/%d" % (top, i) for top in "ab" for i in range(10000)])
         # It takes thousands of turns; a busy machine may let us see few of them, but not each time.
