@@ -272,6 +272,7 @@ static void on_wake(uv_async_t *async)
     }
     if (!h->in_memory) {
         look_at_log(h);
+        txnlog_thread_settle(h->txnlog);
         look_at_snapshots(h);
         facts_look(h);
     }

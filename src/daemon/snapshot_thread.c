@@ -33,13 +33,16 @@ struct job {
 
 struct snapshot_thread {
     struct snapshot_thread_options options;
-    struct snapshot_file *file; /* the thread's alone, like the next two */
+    struct snapshot_file *file; /* the thread's while it is busy, like the next two */
     int64_t zxid;
     int64_t began_ms;
     const struct log_target *log_target;
     pthread_t thread;
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
+    pthread_cond_t idle; /* no job runs any more */
+    bool busy;           /* one does; `file` is the thread's then */
+    bool giving_up;
     struct list jobs;
     size_t backlog;
     bool walk_waits; /* until there is less of it */
@@ -104,7 +107,7 @@ static void snapshot_thread_report(struct snapshot_thread *t, int rc)
     t->options.wake(t->options.arg);
 }
 
-static void snapshot_thread_give_up(struct snapshot_thread *t, int rc)
+static void snapshot_thread_failed(struct snapshot_thread *t, int rc)
 {
     snapshot_file_abort(t->file);
     t->file = NULL;
@@ -116,7 +119,9 @@ static void snapshot_thread_do_begin(struct snapshot_thread *t, int64_t zxid)
     int rc;
 
     ASSERT(t->file == NULL);
+    pthread_mutex_lock(&t->lock); /* whoever gives it up reports the time it took */
     t->began_ms = clock_monotonic_ms();
+    pthread_mutex_unlock(&t->lock);
     t->zxid = zxid;
     log_info("Snapshotting: 0x%" PRIx64 " to %s/snapshot.%" PRIx64, (uint64_t)zxid, STORE_FOLDER,
              (uint64_t)zxid);
@@ -169,7 +174,7 @@ static void do_job(struct snapshot_thread *t, const struct job *job)
         if (t->file != NULL) {
             rc = snapshot_file_write(t->file, job->chunk->data, job->chunk->len);
             if (rc != PAWL_OK) {
-                snapshot_thread_give_up(t, rc);
+                snapshot_thread_failed(t, rc);
             }
         }
         break;
@@ -199,7 +204,8 @@ static void give_way(struct snapshot_thread *t, int64_t took_us)
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&t->lock);
-    while (!t->stopping && pthread_cond_timedwait(&t->changed, &t->lock, &until) == 0) {
+    while (!t->stopping && !t->giving_up &&
+           pthread_cond_timedwait(&t->changed, &t->lock, &until) == 0) {
     }
     pthread_mutex_unlock(&t->lock);
 }
@@ -213,6 +219,7 @@ static struct job *next_job(struct snapshot_thread *t)
         pthread_cond_wait(&t->changed, &t->lock);
     }
     item = t->stopping ? NULL : list_pop_front(&t->jobs);
+    t->busy = item != NULL;
     pthread_mutex_unlock(&t->lock);
     return item == NULL ? NULL : container_of(item, struct job, link);
 }
@@ -236,6 +243,14 @@ static void free_job(struct snapshot_thread *t, struct job *job)
     }
 }
 
+static void end_job(struct snapshot_thread *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->busy = false;
+    pthread_cond_broadcast(&t->idle);
+    pthread_mutex_unlock(&t->lock);
+}
+
 static void *snapshot_thread_run(void *arg)
 {
     struct snapshot_thread *t = arg;
@@ -252,6 +267,7 @@ static void *snapshot_thread_run(void *arg)
         if (is_chunk) {
             give_way(t, clock_monotonic_us() - began_us);
         }
+        end_job(t);
     }
     return NULL;
 }
@@ -271,9 +287,53 @@ struct snapshot_thread *snapshot_thread_start(const struct snapshot_thread_optio
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&t->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&t->idle, NULL);
     rc = pthread_create(&t->thread, NULL, snapshot_thread_run, t);
     ASSERT(rc == 0);
     return t;
+}
+
+/* With the lock held: takes what concerns a file out of the queue. */
+static void take_file_jobs(struct snapshot_thread *t, struct list *out)
+{
+    struct list *item, *next;
+
+    for (item = t->jobs.next; item != &t->jobs; item = next) {
+        enum job_kind kind = container_of(item, struct job, link)->kind;
+
+        next = item->next;
+        if (kind == JOB_BEGIN || kind == JOB_CHUNK || kind == JOB_FINISH) {
+            list_remove(item);
+            list_push_back(out, item);
+        }
+    }
+}
+
+void snapshot_thread_give_up(struct snapshot_thread *t)
+{
+    struct list dropped, *item;
+    bool any;
+
+    list_init(&dropped);
+    pthread_mutex_lock(&t->lock);
+    t->giving_up = true;
+    pthread_cond_signal(&t->changed);
+    take_file_jobs(t, &dropped);
+    while (t->busy) {
+        pthread_cond_wait(&t->idle, &t->lock);
+    }
+    take_file_jobs(t, &dropped);
+    any = t->file != NULL || !list_empty(&dropped);
+    snapshot_file_abort(t->file);
+    t->file = NULL;
+    t->giving_up = false;
+    pthread_mutex_unlock(&t->lock);
+    while ((item = list_pop_front(&dropped)) != NULL) {
+        free_job(t, container_of(item, struct job, link));
+    }
+    if (any) {
+        snapshot_thread_report(t, PAWL_OK);
+    }
 }
 
 bool snapshot_thread_keeps_up(struct snapshot_thread *t)
@@ -312,5 +372,6 @@ void snapshot_thread_stop(struct snapshot_thread *t)
     snapshot_file_abort(t->file);
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->changed);
+    pthread_cond_destroy(&t->idle);
     free(t);
 }

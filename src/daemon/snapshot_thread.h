@@ -48,6 +48,10 @@ void snapshot_thread_call(struct snapshot_thread *t, void (*fn)(void *arg), void
 bool snapshot_thread_keeps_up(struct snapshot_thread *t);
 void snapshot_thread_progress(struct snapshot_thread *t, struct snapshot_progress *out);
 
+/* From any thread: a snapshot that is not finished is given up; when this returns nothing of it
+ * will come to be. It counts as finished, and nothing is wrong with it. */
+void snapshot_thread_give_up(struct snapshot_thread *t);
+
 /* Gives up a snapshot that is not finished. NULL is allowed. */
 void snapshot_thread_stop(struct snapshot_thread *t);
 

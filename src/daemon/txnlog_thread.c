@@ -20,10 +20,13 @@ struct txnlog_thread {
     _Atomic int64_t warn_above_ms;
     struct txnlog *log; /* the thread's alone */
     const struct log_target *log_target;
+    bool is_closed; /* the loop's alone */
     pthread_t thread;
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
-    struct txn_batch waiting;
+    struct txn_batch waiting; /* behind all jobs */
+    struct list jobs;
+    struct list done;
     bool sleeping;
     bool stopping;
     struct txnlog_progress progress;
@@ -83,40 +86,87 @@ static void txnlog_thread_report(struct txnlog_thread *t, int rc, int64_t zxid, 
     warn_if_slow(t, took_ms, log_bytes);
 }
 
+/* What comes next: transactions, or the job behind them. */
+struct log_work {
+    struct txn_batch batch;
+    struct log_job *job; /* NULL: the batch */
+};
+
+static bool has_work(const struct txnlog_thread *t)
+{
+    return !txn_batch_empty(&t->waiting) || !list_empty(&t->jobs);
+}
+
+static void pick_work(struct txnlog_thread *t, struct log_work *w)
+{
+    struct log_job *first =
+        list_empty(&t->jobs) ? NULL : container_of(t->jobs.next, struct log_job, link);
+
+    if (first == NULL) {
+        txn_batch_take(&w->batch, &t->waiting, TXNLOG_WRITE_BYTES);
+    } else if (!txn_batch_empty(&first->before)) {
+        txn_batch_take(&w->batch, &first->before, TXNLOG_WRITE_BYTES);
+    } else {
+        list_remove(&first->link);
+        w->job = first;
+    }
+}
+
 /* Waits for work. False: stopping, and there is none. */
-static bool txnlog_thread_take(struct txnlog_thread *t, struct txn_batch *batch)
+static bool txnlog_thread_take(struct txnlog_thread *t, struct log_work *w)
 {
     bool any;
 
+    txn_batch_init(&w->batch);
+    w->job = NULL;
     pthread_mutex_lock(&t->lock);
-    while (txn_batch_empty(&t->waiting) && !t->stopping) {
+    while (!has_work(t) && !t->stopping) {
         t->sleeping = true;
         pthread_cond_wait(&t->changed, &t->lock);
     }
     t->sleeping = false;
-    any = !txn_batch_empty(&t->waiting);
-    txn_batch_take(batch, &t->waiting, TXNLOG_WRITE_BYTES);
+    any = has_work(t);
+    if (any) {
+        pick_work(t, w);
+    }
     pthread_mutex_unlock(&t->lock);
     return any;
+}
+
+static int write_batch(struct txnlog_thread *t, struct txn_batch *batch)
+{
+    int64_t zxid = container_of(batch->blocks.prev, struct txn_block, link)->last_zxid;
+    int64_t began_us = clock_monotonic_us();
+    int rc = write_blocks(t, batch);
+
+    txn_batch_fini(batch);
+    txnlog_thread_report(t, rc, zxid, (clock_monotonic_us() - began_us) / 1000);
+    return rc;
+}
+
+static void run_job(struct txnlog_thread *t, struct log_job *job)
+{
+    job->rc = job->run(job, t->log);
+    pthread_mutex_lock(&t->lock);
+    list_push_back(&t->done, &job->link);
+    pthread_mutex_unlock(&t->lock);
+    t->options.wake(t->options.arg);
 }
 
 static void *txnlog_thread_run(void *arg)
 {
     struct txnlog_thread *t = arg;
-    struct txn_batch batch;
+    struct log_work work;
     int rc = PAWL_OK;
 
     thread_set_name("pawl-log");
     logging_use(t->log_target);
-    txn_batch_init(&batch);
-    while (rc == PAWL_OK && txnlog_thread_take(t, &batch)) {
-        int64_t zxid = container_of(batch.blocks.prev, struct txn_block, link)->last_zxid;
-        int64_t began_us = clock_monotonic_us();
-
-        rc = write_blocks(t, &batch);
-        txn_batch_fini(&batch);
-        txn_batch_init(&batch);
-        txnlog_thread_report(t, rc, zxid, (clock_monotonic_us() - began_us) / 1000);
+    while (rc == PAWL_OK && txnlog_thread_take(t, &work)) {
+        if (work.job != NULL) {
+            run_job(t, work.job);
+        } else {
+            rc = write_batch(t, &work.batch);
+        }
     }
     return NULL;
 }
@@ -134,6 +184,8 @@ int txnlog_thread_start(const struct txnlog_thread_options *options, struct txnl
     atomic_init(&t->warn_above_ms, options->fsync_warning_ms);
     t->log_target = logging_used();
     txn_batch_init(&t->waiting);
+    list_init(&t->jobs);
+    list_init(&t->done);
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->changed, NULL);
     rc = pthread_create(&t->thread, NULL, txnlog_thread_run, t);
@@ -142,13 +194,11 @@ int txnlog_thread_start(const struct txnlog_thread_options *options, struct txnl
     return PAWL_OK;
 }
 
-void txnlog_thread_append(struct txnlog_thread *t, struct txn_batch *batch)
+/* With the lock held; gives it back. */
+static void unlock_and_wake(struct txnlog_thread *t)
 {
-    bool wake;
+    bool wake = t->sleeping;
 
-    pthread_mutex_lock(&t->lock);
-    txn_batch_move(&t->waiting, batch);
-    wake = t->sleeping;
     t->sleeping = false;
     pthread_mutex_unlock(&t->lock);
     if (wake) {
@@ -156,11 +206,68 @@ void txnlog_thread_append(struct txnlog_thread *t, struct txn_batch *batch)
     }
 }
 
+void txnlog_thread_append(struct txnlog_thread *t, struct txn_batch *batch)
+{
+    ASSERT(!t->is_closed);
+    pthread_mutex_lock(&t->lock);
+    txn_batch_move(&t->waiting, batch);
+    unlock_and_wake(t);
+}
+
+void txnlog_thread_do(struct txnlog_thread *t, struct log_job *job)
+{
+    ASSERT(job->run != NULL && job->done != NULL);
+    txn_batch_init(&job->before);
+    job->rc = PAWL_ERR_CLOSING;
+    pthread_mutex_lock(&t->lock);
+    txn_batch_move(&job->before, &t->waiting);
+    list_push_back(&t->jobs, &job->link);
+    unlock_and_wake(t);
+}
+
+void txnlog_thread_settle(struct txnlog_thread *t)
+{
+    struct list done, *item;
+
+    list_init(&done);
+    pthread_mutex_lock(&t->lock);
+    list_splice(&done, &t->done);
+    pthread_mutex_unlock(&t->lock);
+    while ((item = list_pop_front(&done)) != NULL) {
+        struct log_job *job = container_of(item, struct log_job, link);
+
+        job->done(job);
+    }
+}
+
+void txnlog_thread_close_log(struct txnlog_thread *t)
+{
+    ASSERT(!t->is_closed);
+    t->is_closed = true;
+}
+
+void txnlog_thread_open_log(struct txnlog_thread *t)
+{
+    ASSERT(t->is_closed);
+    t->is_closed = false;
+}
+
 void txnlog_thread_progress(struct txnlog_thread *t, struct txnlog_progress *out)
 {
     pthread_mutex_lock(&t->lock);
     *out = t->progress;
     pthread_mutex_unlock(&t->lock);
+}
+
+/* The log failed: what waited behind it is not done. */
+static void leave_jobs(struct txnlog_thread *t)
+{
+    struct list *item;
+
+    list_for_each (item, &t->jobs) {
+        txn_batch_fini(&container_of(item, struct log_job, link)->before);
+    }
+    list_splice(&t->done, &t->jobs);
 }
 
 void txnlog_thread_stop(struct txnlog_thread *t)
@@ -173,6 +280,8 @@ void txnlog_thread_stop(struct txnlog_thread *t)
     pthread_cond_signal(&t->changed);
     pthread_mutex_unlock(&t->lock);
     pthread_join(t->thread, NULL);
+    leave_jobs(t);
+    txnlog_thread_settle(t);
     txnlog_close(t->log);
     txn_batch_fini(&t->waiting);
     pthread_mutex_destroy(&t->lock);

@@ -271,6 +271,19 @@ static bool concerns_one_connection(int error)
 
 enum { ACCEPT_TRIES = 16 };
 
+void socket_prepare(int fd, bool keepalive)
+{
+    int on = 1, flags = fcntl(fd, F_GETFL);
+
+    if (flags >= 0) {
+        fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    if (keepalive) {
+        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    }
+}
+
 int socket_accept(int listener, bool keepalive, struct socket_peer *peer, int *error)
 {
     struct sockaddr_storage a;

@@ -42,6 +42,9 @@ struct socket_peer {
  * help. */
 int socket_accept(int listener, bool keepalive, struct socket_peer *peer, int *error);
 
+/* Makes a connected socket like an accepted one: not blocking, and small packets leave at once. */
+void socket_prepare(int fd, bool keepalive);
+
 /* Whether the process could open one more file and would still have `reserve` left (a quarter of
  * its limit, if that is less). `fd` is any open one. */
 bool socket_files_left(int fd, int reserve);
