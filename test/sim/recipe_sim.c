@@ -6,10 +6,11 @@
  *
  * Links are slow, cut (also in the middle of a frame) or silent; the server restarts from its disk
  * or its disk is slow; sessions end early; processes are paused beyond their session, killed,
- * closed, or hand their session over; permissions and wall clocks change; the server may be of an
- * older version; nodes are deleted by hand; users cancel, time out and free what they use at any
- * moment. What must be so is checked in true time, which no client knows. Without --seed the
- * scenarios run, too. A failure prints the line that replays it; the same seed gives the same run.
+ * closed, or hand their session over; computers sleep or are stopped; permissions and wall clocks
+ * change, the server's with a restart; the server may be of an older version; nodes are deleted by
+ * hand; users cancel, time out and free what they use at any moment. What must be so is checked in
+ * true time, which no client knows. Without --seed the scenarios run, too. A failure prints the
+ * line that replays it; the same seed gives the same run.
  */
 #include "sim/recipe_sim.h"
 
@@ -159,9 +160,21 @@ struct user *sim_next_user(struct sim *s, int *at)
 
 /* ---- grants ---- */
 
+/* Whoever is asleep is asked, too, as if he woke up now. Not in a computer that is stopped: there a
+ * first look at the clocks tells how long that was, and no look comes before the end. */
 bool user_holds(const struct user *u, const struct pawl_grant *g)
 {
-    return g != NULL && pawl_grant_held(g) && !world_is_robbed(u->sim->w, g->session_id, g->path);
+    struct world *w = u->sim->w;
+    struct machine *running = w->running;
+    bool held;
+
+    if (g == NULL || machine_is_stopped(u->process->machine)) {
+        return false;
+    }
+    w->running = u->process->machine;
+    held = pawl_grant_held(g);
+    w->running = running;
+    return held && !world_is_robbed(w, g->session_id, g->path);
 }
 
 void sim_granted(struct user *u, const struct pawl_grant *g)
@@ -187,7 +200,8 @@ void sim_check_one_holder(struct sim *s, const struct pawl_grant *(*grant_of)(co
     struct user *u;
 
     for (int at = 0; (u = sim_next_user(s, &at)) != NULL;) {
-        if (!user_holds(u, grant_of(u))) {
+        s->w->running = u->process->machine;
+        if (machine_is_stopped(u->process->machine) || !user_holds(u, grant_of(u))) {
             continue;
         }
         if (holder[u->thing] != NULL) {
@@ -377,6 +391,24 @@ static void end_or_replace(struct sim *s, struct process *p, bool kill)
     start_process(s);
 }
 
+enum { JUMP_SEEN_MS = 100 }; /* by less a wall clock may just be being corrected */
+
+/* A computer whose wall clock has lost the time that it slept has its boot clock left. */
+static void sleep_or_stop(struct sim *s, struct machine *m)
+{
+    int64_t ms = sim_below(s, 2 * s->session_ms);
+
+    if (world_now_ms(s->w) < m->paused_until_ms) {
+        return;
+    }
+    if (sim_chance(s, 3)) {
+        world_stop(m, JUMP_SEEN_MS + ms);
+    } else {
+        world_sleep(m, ms);
+        m->clocks.wall_ahead_ms -= sim_chance(s, 2) ? ms : 0;
+    }
+}
+
 static void make_trouble(struct sim *s)
 {
     struct world *w = s->w;
@@ -437,7 +469,16 @@ static void make_trouble(struct sim *s)
         world_cut_off(m, sim_below(s, 2 * s->session_ms), sim_below(s, s->session_ms / 2));
         break;
     case 19:
-        w->wall_ahead_ms = sim_below(s, 20000000) - 10000000;
+        if (!machine_is_stopped(m)) { /* nothing would tell of both */
+            m->clocks.wall_ahead_ms = sim_below(s, 20000000) - 10000000;
+        }
+        break;
+    case 24:
+        sleep_or_stop(s, m);
+        break;
+    case 25:
+        w->wall_jump_ms = sim_below(s, 20000000) - 10000000;
+        world_crash(w, sim_below(s, 800));
         break;
     case 20:
     case 21:
@@ -614,6 +655,14 @@ static void waits_for_ever(struct sim *s)
     world_violated("somebody does not come to rest");
 }
 
+static void wake_up(struct machine *m)
+{
+    int64_t now = world_now_ms(the_world);
+
+    m->paused_until_ms = 0;
+    m->clocks.until_ms = m->clocks.until_ms < now ? m->clocks.until_ms : now;
+}
+
 static void run_calm(struct sim *s)
 {
     int64_t limit = sim_now_ms(s) + CALM_LIMIT_MS;
@@ -624,7 +673,7 @@ static void run_calm(struct sim *s)
     s->w->trouble = false;
     s->w->slow_disk_until_ms = 0;
     for (int i = 0; i < s->n_processes; i++) {
-        s->processes[i].machine->paused_until_ms = 0;
+        wake_up(s->processes[i].machine);
         s->processes[i].machine->cut_off_until_ms = 0;
     }
     while (!all_idle(s)) {
@@ -696,6 +745,9 @@ static void end(struct sim *s)
         } else if (!p->ended) {
             world_close(p->machine, 5000);
         }
+    }
+    if (s->w->server_is_down) { /* a session's time runs anew when it comes back */
+        world_run(s->w, s->w->up_again_ms - sim_now_ms(s));
     }
     world_run(s->w, s->session_ms + 8000);
     if (world_n_sessions(s->w) != 0) {

@@ -99,8 +99,9 @@ static void holder_knows_before_another_is_granted(struct world *w)
     all_free(&holder, &waiter);
 }
 
-/* R-02 again: stopped, not cut off. It wakes after the other was granted, and asks. */
-static void holder_that_slept_does_not_hold(struct world *w)
+/* R-02 again: away, not cut off. It comes back after the other was granted, and asks. */
+static void holder_that_was_away_does_not_hold(struct world *w,
+                                               void (*go_away)(struct machine *m, int64_t ms))
 {
     struct party holder, waiter;
 
@@ -111,7 +112,7 @@ static void holder_that_slept_does_not_hold(struct world *w)
     first = &holder;
     second = &waiter;
     w->check = never_both;
-    world_pause(holder.m, 3 * SESSION_MS);
+    go_away(holder.m, 3 * SESSION_MS);
     UNTIL(party_holds(&waiter));
     EXPECT(holder.state == PAWL_GRANT_CERTAIN); /* it knows nothing yet, but its clock does */
     UNTIL(holder.state == PAWL_GRANT_LOST);
@@ -119,6 +120,28 @@ static void holder_that_slept_does_not_hold(struct world *w)
     party_release(&holder);
     party_release(&waiter);
     all_free(&holder, &waiter);
+}
+
+static void holder_whose_process_was_stopped(struct world *w)
+{
+    holder_that_was_away_does_not_hold(w, world_pause);
+}
+
+/* Its wall clock stands still as well, so that only one clock tells. */
+static void sleep_without_wall_clock(struct machine *m, int64_t ms)
+{
+    world_sleep(m, ms);
+    m->clocks.wall_ahead_ms -= ms;
+}
+
+static void holder_whose_computer_slept(struct world *w)
+{
+    holder_that_was_away_does_not_hold(w, sleep_without_wall_clock);
+}
+
+static void holder_whose_virtual_machine_was_stopped(struct world *w)
+{
+    holder_that_was_away_does_not_hold(w, world_stop);
 }
 
 /* The create is executed; its answer does not come back. */
@@ -478,7 +501,9 @@ static void watch_that_another_is_about_to_need_stays(struct world *w)
 const struct scenario lock_scenarios[] = {
     {"R-01", waiter_does_not_claim_the_node_of_its_old_session},
     {"R-02", holder_knows_before_another_is_granted},
-    {"R-02-stopped", holder_that_slept_does_not_hold},
+    {"R-02-stopped", holder_whose_process_was_stopped},
+    {"R-02-asleep", holder_whose_computer_slept},
+    {"R-02-frozen", holder_whose_virtual_machine_was_stopped},
     {"R-03", node_of_a_dead_session_is_replaced},
     {"R-04", node_of_a_cancelled_create_is_removed},
     {"R-09", release_before_the_watch_is_set_is_seen},

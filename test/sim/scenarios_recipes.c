@@ -82,7 +82,13 @@ void party_release(struct party *p)
 
 bool party_holds(const struct party *p)
 {
-    return pawl_lock_held(p->lock);
+    struct machine *running = the_world->running;
+    bool held;
+
+    the_world->running = p->m;
+    held = !machine_is_stopped(p->m) && pawl_lock_held(p->lock);
+    the_world->running = running;
+    return held;
 }
 
 /* ---- the tree ---- */

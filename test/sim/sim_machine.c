@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim_machine.c - what client/machine/ is on a machine, in simulated time: the same symbols, so
- * that the linker takes these. Also those of beacon.c, whose texts tell of the machine that runs
- * us. */
+/* sim_machine.c - what client/machine/ and os/clock.h are on a machine, in simulated time: the same
+ * symbols, so that the linker takes these. Also those of beacon.c, whose texts tell of the machine
+ * that runs us. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "client/beacon.h"
 #include "client/step.h"
+#include "os/clock.h"
 #include "os/entropy.h"
 #include "sim/sim_world.h"
 
@@ -28,15 +29,49 @@ void entropy_key_tables(void)
 {
 }
 
-int64_t machine_now_ms(void)
+/* ---- clocks ---- */
+
+/* Those of whose code runs; nobody's are right. */
+static const struct sim_clocks *clocks(void)
 {
-    return world_now_ms(the_world);
+    static const struct sim_clocks right;
+
+    return the_world->running == NULL ? &right : &the_world->running->clocks;
 }
 
-int64_t machine_wall_ms(void)
+/* How long the last sleep has been so far. */
+static int64_t asleep_ms(const struct sim_clocks *c)
 {
-    return world_now_ms(the_world) + the_world->wall_ahead_ms;
+    int64_t now = world_now_ms(the_world);
+
+    return (now < c->until_ms ? now : c->until_ms) - c->from_ms;
 }
+
+int64_t clock_boot_ms(void)
+{
+    const struct sim_clocks *c = clocks();
+
+    return world_now_ms(the_world) - c->stopped_ms - (c->is_stopped ? asleep_ms(c) : 0);
+}
+
+int64_t clock_monotonic_ms(void)
+{
+    const struct sim_clocks *c = clocks();
+
+    return world_now_ms(the_world) - c->slept_ms - asleep_ms(c);
+}
+
+int64_t clock_monotonic_us(void)
+{
+    return clock_monotonic_ms() * 1000;
+}
+
+int64_t clock_wall_ms(void)
+{
+    return world_now_ms(the_world) + clocks()->wall_ahead_ms;
+}
+
+/* ---- waking ---- */
 
 void machine_wake(struct engine *e)
 {
@@ -50,11 +85,6 @@ void machine_wake(struct engine *e)
 void machine_kick(struct engine *e)
 {
     (void)e; /* nobody drives: that takes a thread */
-}
-
-int64_t machine_now_us(void)
-{
-    return world_now_ms(the_world) * 1000;
 }
 
 /* Every handle here has a seed of its own. */
@@ -168,7 +198,7 @@ void link_flush(struct engine *e, int64_t now_ms)
         if (w->trouble && world_chance(w, 150)) { /* the socket is full for a while */
             n = 1 + (size_t)world_below(w, (int64_t)b.len);
             link_move(&e->link, SOCKET_FULL);
-            m->writable_at_ms = now_ms + world_below(w, 300);
+            m->writable_at_ms = world_now_ms(w) + world_below(w, 300);
         }
         net_send(w, m->socket, bytes_of(b.data, n));
         requests_wrote(e->core, now_ms, n);
@@ -200,17 +230,19 @@ void link_read(struct engine *e, int64_t now_ms)
 
 static void handle(struct engine *e, struct machine *m, int64_t now_ms)
 {
+    int64_t true_ms = world_now_ms(the_world);
+
     m->woken = false;
     if (e->link.fd < 0) {
         return;
     }
     if (e->link.state == SOCKET_DIALING) {
-        if (now_ms >= m->socket->up_at_ms) {
+        if (true_ms >= m->socket->up_at_ms) {
             dialed(e, m, now_ms);
         }
         return;
     }
-    if (e->link.state == SOCKET_FULL && now_ms >= m->writable_at_ms) {
+    if (e->link.state == SOCKET_FULL && true_ms >= m->writable_at_ms) {
         link_move(&e->link, SOCKET_WRITABLE);
     }
     link_read(e, now_ms);
@@ -302,7 +334,7 @@ void machine_drive(struct machine *m)
     }
     engine_lock(e);
     wait = engine_wait_ms(e, machine_now_ms());
-    m->due_ms = wait < 0 ? INT64_MAX : machine_now_ms() + wait;
+    m->due_ms = wait < 0 ? INT64_MAX : world_now_ms(the_world) + wait;
     m->woken = m->woken || !list_empty(&e->dispatch.inbox);
     engine_unlock(e);
 }

@@ -318,7 +318,8 @@ static void run_disk(struct world *w)
 static void come_back(struct world *w)
 {
     w->server.now_us -= 1000000; /* which the fixture adds */
-    w->server.wall_ms -= 1000;
+    w->server.wall_ms += w->wall_jump_ms - 1000;
+    w->wall_jump_ms = 0;
     member_fixture_restart(&w->server, &w->options);
     w->server_is_down = false;
     w->n_restarts++;

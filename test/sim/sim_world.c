@@ -178,7 +178,10 @@ void world_step(struct world *w, int64_t limit_ms)
     w->n_events++;
     pass_until(w, t < limit_ms ? t : limit_ms);
     net_serve(w);
-    if (w->act != NULL && world_chance(w, 2)) { /* a user may be faster than his library */
+    if (w->check != NULL) { /* who wakes up may ask before his library has looked around */
+        w->check(w->arg);
+    }
+    if (w->act != NULL && world_chance(w, 2)) { /* ... or act */
         w->act(w->arg);
     }
     run_machines(w);
@@ -216,7 +219,8 @@ struct machine *world_start(struct world *w, const struct process_options *o)
     if (w->n_machines == MAX_MACHINES) {
         return NULL;
     }
-    *m = (struct machine){.id = w->n_machines++};
+    *m = (struct machine){.id = w->n_machines++, .clocks = o->clocks};
+    w->running = m;
     c.seed = w->seed * 1000 + (uint64_t)m->id + 1;
     if (pawl_client_open(&c, &m->client) != 0) {
         world_violated("a client could not be opened");
@@ -257,6 +261,7 @@ struct machine *world_hand_over(struct machine *m, const struct process_options 
     m->e = NULL;
     world_note(m->id, "handed over", 0);
     next.attach = (struct pawl_bytes){blob, len};
+    next.clocks = m->clocks; /* it is on the same computer */
     heir = world_start(the_world, &next);
     free(blob);
     return heir;
@@ -274,7 +279,39 @@ void world_kill(struct machine *m)
 void world_pause(struct machine *m, int64_t ms)
 {
     world_note(m->id, "paused", ms);
-    m->paused_until_ms = world_now_ms(the_world) + ms;
+    if (m->paused_until_ms < world_now_ms(the_world) + ms) {
+        m->paused_until_ms = world_now_ms(the_world) + ms;
+    }
+}
+
+static void begin_sleep(struct machine *m, int64_t ms, bool is_stopped)
+{
+    struct sim_clocks *c = &m->clocks;
+    int64_t now = world_now_ms(the_world), last = c->until_ms < now ? c->until_ms : now;
+
+    c->slept_ms += last - c->from_ms;
+    c->stopped_ms += c->is_stopped ? last - c->from_ms : 0;
+    c->from_ms = now;
+    c->until_ms = now + ms;
+    c->is_stopped = is_stopped;
+    world_pause(m, ms);
+}
+
+void world_sleep(struct machine *m, int64_t ms)
+{
+    world_note(m->id, "sleeps", ms);
+    begin_sleep(m, ms, false);
+}
+
+void world_stop(struct machine *m, int64_t ms)
+{
+    world_note(m->id, "is stopped", ms);
+    begin_sleep(m, ms, true);
+}
+
+bool machine_is_stopped(const struct machine *m)
+{
+    return m->clocks.is_stopped && world_now_ms(the_world) < m->clocks.until_ms;
 }
 
 int64_t world_session(const struct machine *m)

@@ -51,7 +51,16 @@ struct sim_link {
     struct old_tables old;
 };
 
-/* A process with one client. */
+/* What the clocks of a computer show. Only the world knows the true time. */
+struct sim_clocks {
+    int64_t from_ms, until_ms; /* of the last sleep, in true time */
+    bool is_stopped;           /* that was a stop from outside: the boot clock stood still, too */
+    int64_t slept_ms;          /* before that: what the monotonic clock has not counted */
+    int64_t stopped_ms;        /* ... and what the boot clock has not */
+    int64_t wall_ahead_ms;     /* of the wall clock, which jumps */
+};
+
+/* A process with one client, on a computer of its own. */
 struct machine {
     int id;
     struct pawl_client *client; /* NULL: ended */
@@ -59,6 +68,7 @@ struct machine {
     struct sim_link *socket;
     bool woken, dead;
     int64_t due_ms, paused_until_ms, writable_at_ms, cut_off_until_ms;
+    struct sim_clocks clocks;
     int n_turns; /* blocking calls it is inside of */
 };
 
@@ -80,12 +90,12 @@ struct world {
     struct member_fixture server;
     bool server_is_down;
     int64_t up_again_ms, tick_ms, durable_at_ms, slow_disk_until_ms;
+    int64_t wall_jump_ms; /* by which the server's wall clock is set when it comes back */
     int slow_link_one_in, latency_ms;
     struct list links;
     struct machine machines[MAX_MACHINES];
     int n_machines;
     struct machine *running;        /* whose code runs now; NULL: nobody's */
-    int64_t wall_ahead_ms;          /* of the clients' wall clocks, which jump */
     int64_t sessions[MAX_SESSIONS]; /* that the server ever made */
     int n_sessions;
     struct robbed robbed[MAX_ROBBED];
@@ -137,6 +147,7 @@ struct process_options {
     const char *name_space;
     int flags;
     struct pawl_bytes attach;
+    struct sim_clocks clocks; /* of the computer it runs on; zero: they are right */
 };
 struct machine *world_start(struct world *w, const struct process_options *o);
 void world_close(struct machine *m, int timeout_ms); /* blocks, in simulated time */
@@ -144,6 +155,11 @@ void world_close(struct machine *m, int timeout_ms); /* blocks, in simulated tim
 struct machine *world_hand_over(struct machine *m, const struct process_options *o);
 void world_kill(struct machine *m);              /* its memory goes with the world */
 void world_pause(struct machine *m, int64_t ms); /* SIGSTOP */
+/* Its computer sleeps, and only the boot clock and the wall clock go on; or it is a virtual one
+ * that is stopped from outside, and only the wall clock does. */
+void world_sleep(struct machine *m, int64_t ms);
+void world_stop(struct machine *m, int64_t ms);
+bool machine_is_stopped(const struct machine *m);
 bool machine_runs(const struct machine *m);
 void machine_drive(struct machine *m);
 

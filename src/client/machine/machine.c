@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine.c - time, chance and waiting, by Linux. */
+/* machine.c - chance and waiting, by Linux. */
 #define _GNU_SOURCE
 #include "client/machine.h"
 
@@ -20,21 +20,6 @@
 #include "os/clock.h"
 
 enum { SLICE_MS = 1000 };
-
-int64_t machine_now_ms(void)
-{
-    return clock_boot_ms();
-}
-
-int64_t machine_now_us(void)
-{
-    return clock_monotonic_us();
-}
-
-int64_t machine_wall_ms(void)
-{
-    return clock_wall_ms();
-}
 
 bool machine_random(void *out, size_t len)
 {
