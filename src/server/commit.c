@@ -157,7 +157,7 @@ static void commit_reply(struct server *s, const struct waiting *w, const struct
 static void session_opened(struct server *s, const struct txn *txn)
 {
     if (session_find(&s->sessions, txn->header.client_id) == NULL) {
-        session_add(&s->sessions, txn->header.client_id, txn->op.timeout_ms, server_now_ms(s));
+        server_add_session(s, txn->header.client_id, txn->op.timeout_ms);
     }
 }
 
@@ -178,6 +178,7 @@ static void session_closed(struct server *s, int64_t session_id)
         waiting_forget_session(&s->waiting, session);
         session->newest = NULL;
     }
+    tracker_remove(&s->tracker, session);
     session_remove(&s->sessions, session);
 }
 

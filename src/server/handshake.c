@@ -26,6 +26,7 @@ static void attach_session(struct connection *c, struct session *session)
 {
     ASSERT(session->connection == NULL);
     ASSERT(c->session == NULL);
+    session->owner = OWNER_OURSELVES;
     session->connection = c;
     c->session = session;
 }
@@ -53,8 +54,7 @@ static void create_session(struct server *s, struct connection *c)
     c->session_id = session_new_id(&s->sessions);
     connection_move(s, c, CONNECTION_JOINING);
     if (role_leads(s->role)) {
-        attach_session(c,
-                       session_add(&s->sessions, c->session_id, c->timeout_ms, server_now_ms(s)));
+        attach_session(c, server_add_session(s, c->session_id, c->timeout_ms));
     }
     server_submit(s, c, 0, &q, BYTES_NULL);
 }
@@ -159,7 +159,7 @@ void server_revalidated(struct server *s, int64_t session_id, bool valid)
     }
     take_over(s, c, session);
     session->timeout_ms = c->timeout_ms;
-    session_touch(&s->sessions, session, server_now_ms(s));
+    tracker_touch(&s->tracker, session, server_now_ms(s));
     s->stats.connection_revalidate_count++;
     handshake_welcome(s, c);
 }

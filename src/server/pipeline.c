@@ -269,7 +269,7 @@ void pipeline_sent(struct server *s, struct connection *c)
 {
     /* Until it has taken more we would not hear it; but who takes its answers is there. */
     if (c->session != NULL && obstacle(s, c) == INPUT_OUTPUT) {
-        session_touch(&s->sessions, c->session, server_now_ms(s));
+        tracker_touch(&s->tracker, c->session, server_now_ms(s));
     }
     if (c->input != INPUT_OPEN) {
         pipeline_go_on(s, c);
@@ -502,7 +502,7 @@ static bool handle_request(struct server *s, struct connection *c, struct bytes 
         connection_close_after_flush(s, c);
         return true;
     }
-    if (c->session == NULL || !session_touch(&s->sessions, c->session, server_now_ms(s))) {
+    if (c->session == NULL || !tracker_touch(&s->tracker, c->session, server_now_ms(s))) {
         return true; /* a closing session's requests are dropped without a word */
     }
     if (waited_too_long(s, c, type)) {

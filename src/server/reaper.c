@@ -105,6 +105,9 @@ void reaper_tick(struct server *s)
 
 int64_t reaper_next_us(const struct server *s)
 {
+    if (!role_leads(s->role)) {
+        return INT64_MAX;
+    }
     if (reaper_has_queue(&s->reaper)) {
         return s->reaper.next_us;
     }

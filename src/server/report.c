@@ -180,7 +180,7 @@ void report_sessions(const struct server *s, struct report_dues *out)
     struct report_session_rows r = {.server = s, .out = out};
 
     *out = (struct report_dues){0};
-    expiry_each(&s->sessions.expiry, report_bucket, &r);
+    expiry_each(&s->tracker.expiry, report_bucket, &r);
 }
 
 /* When a silent connection is given up: with its session, or because it never opened one. */

@@ -11,11 +11,17 @@
 
 /* ---- life ---- */
 
+struct session *server_add_session(struct server *s, int64_t id, int32_t timeout_ms)
+{
+    struct session *session = session_add(&s->sessions, id, timeout_ms);
+
+    tracker_add(&s->tracker, session, server_now_ms(s));
+    return session;
+}
+
 static void adopt_session(int64_t id, int32_t timeout_ms, void *arg)
 {
-    struct server *s = arg;
-
-    session_add(&s->sessions, id, timeout_ms, server_now_ms(s));
+    server_add_session(arg, id, timeout_ms);
 }
 
 static bool may_see(struct server *s, struct connection *c, uint32_t acl)
@@ -55,9 +61,10 @@ struct server *server_new(const struct server_options *options, struct role *rol
     watch_table_init(&s->watches);
     s->watches.may_see = may_see;
     s->watches.server = s;
-    session_table_init(&s->sessions, options->tick_ms, server_now_ms(s),
+    session_table_init(&s->sessions,
                        wall_ms > options->last_time_ms ? wall_ms : options->last_time_ms + 1,
                        options->server_id);
+    tracker_init(&s->tracker, role_leads(role), options->tick_ms, server_now_ms(s));
     session_skip_to(&s->sessions, options->last_session_id);
     throttle_init(&s->throttle, &s->options.limits, server_now_ms(s));
     tree_each_session(tree, adopt_session, s);
@@ -81,6 +88,7 @@ void server_free(struct server *s)
     watch_table_fini(&s->watches);
     identity_fini(&s->self);
     session_table_fini(&s->sessions);
+    tracker_fini(&s->tracker);
     reaper_fini(s);
     metrics_fini(&s->stats);
     quota_free(s->quota);
@@ -99,10 +107,11 @@ void server_set_time(struct server *s, int64_t now_us, int64_t wall_ms)
 
 /* ---- writes ---- */
 
+/* What its client asks for behind that is dropped. */
 static void submit_closes(struct server *s, const struct submission *q)
 {
-    if (q->request->type == OP_CLOSE_SESSION && q->session != NULL) {
-        session_set_closing(&s->sessions, q->session);
+    if (q->request->type == OP_CLOSE_SESSION && q->session != NULL && !q->session->closing) {
+        tracker_close(&s->tracker, q->session);
     }
 }
 

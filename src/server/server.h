@@ -17,6 +17,7 @@
 #include "server/reaper.h"
 #include "server/role.h"
 #include "server/session.h"
+#include "server/tracker.h"
 #include "server/waiting.h"
 #include "server/watch.h"
 #include "store/apply.h"
@@ -76,6 +77,7 @@ struct server {
     struct apply apply;
     struct watch_table watches;
     struct session_table sessions;
+    struct tracker tracker;
     struct identity self; /* who expires sessions and reaps */
     struct connection_throttle throttle;
     struct prng prng;
@@ -147,6 +149,9 @@ void server_revalidated(struct server *s, int64_t session_id, bool valid);
 
 /* Of the oldest sync that waits: what had been proposed here when it came; INT64_MAX: none does. */
 int64_t server_sync_zxid(const struct server *s);
+
+/* A session that is to be known here, from now on. */
+struct session *server_add_session(struct server *s, int64_t id, int32_t timeout_ms);
 
 /* Time passes: sessions expire, containers are reaped, the sessionless are shown out. All that had
  * arrived at `looked_us`, by the clock of server_set_time(), has been received. */

@@ -7,11 +7,9 @@
 #include "base/hash.h"
 #include "base/memory.h"
 
-void session_table_init(struct session_table *t, int64_t tick_ms, int64_t now_ms, int64_t wall_ms,
-                        int64_t server_id)
+void session_table_init(struct session_table *t, int64_t wall_ms, int64_t server_id)
 {
     map_init(&t->sessions);
-    expiry_init(&t->expiry, tick_ms, now_ms);
     t->next_id = (int64_t)(((uint64_t)wall_ms << 24) >> 8 | (uint64_t)server_id << 56);
     if (t->next_id == INT64_MIN) { /* that value marks containers */
         t->next_id++;
@@ -27,7 +25,6 @@ void session_table_fini(struct session_table *t)
         free(container_of(e, struct session, entry));
     }
     map_fini(&t->sessions);
-    expiry_fini(&t->expiry);
 }
 
 int64_t session_new_id(struct session_table *t)
@@ -45,7 +42,7 @@ void session_skip_to(struct session_table *t, int64_t id)
     }
 }
 
-struct session *session_add(struct session_table *t, int64_t id, int32_t timeout_ms, int64_t now_ms)
+struct session *session_add(struct session_table *t, int64_t id, int32_t timeout_ms)
 {
     struct session *s = must_zalloc(sizeof(*s));
 
@@ -53,7 +50,7 @@ struct session *session_add(struct session_table *t, int64_t id, int32_t timeout
     s->id = id;
     s->timeout_ms = timeout_ms;
     map_insert(&t->sessions, &s->entry, hash_u64((uint64_t)id));
-    expiry_touch(&t->expiry, &s->expiry, now_ms, timeout_ms);
+    list_init(&s->heard);
     return s;
 }
 
@@ -71,38 +68,9 @@ void session_remove(struct session_table *t, struct session *s)
 {
     ASSERT(s->connection == NULL || s->closing);
     ASSERT(s->newest == NULL); /* its closing is the last thing that it does */
-    expiry_remove(&t->expiry, &s->expiry);
+    ASSERT(s->expiry.deadline_ms == 0 && list_empty(&s->heard));
     map_remove(&t->sessions, &s->entry);
     free(s);
-}
-
-bool session_touch(struct session_table *t, struct session *s, int64_t now_ms)
-{
-    if (s->closing) {
-        return false;
-    }
-    expiry_touch(&t->expiry, &s->expiry, now_ms, s->timeout_ms);
-    return true;
-}
-
-void session_set_left(struct session_table *t, struct session *s, int64_t now_ms, int64_t left_ms)
-{
-    ASSERT(!s->closing);
-    expiry_touch(&t->expiry, &s->expiry, now_ms, left_ms);
-}
-
-void session_set_closing(struct session_table *t, struct session *s)
-{
-    ASSERT(!s->closing);
-    s->closing = true;
-    expiry_remove(&t->expiry, &s->expiry);
-}
-
-struct session *session_pop_due(struct session_table *t, int64_t now_ms)
-{
-    struct expiry_item *item = expiry_pop_due(&t->expiry, now_ms);
-
-    return item == NULL ? NULL : container_of(item, struct session, expiry);
 }
 
 /* java.util.Random(id ^ 0xB3415C00).nextBytes: a checksum rather than a secret, but what every

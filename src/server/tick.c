@@ -37,10 +37,10 @@ static void expire_sessions(struct server *s)
 {
     struct session *session;
 
-    while ((session = session_pop_due(&s->sessions, s->attention.heard_us / 1000)) != NULL) {
+    while ((session = tracker_pop_due(&s->tracker, s->attention.heard_us / 1000)) != NULL) {
         ASSERT(!session->closing);
         if (is_held_back(session)) {
-            session_touch(&s->sessions, session, server_now_ms(s));
+            tracker_touch(&s->tracker, session, server_now_ms(s));
         } else {
             expire_session(s, session);
         }
@@ -52,11 +52,11 @@ void server_session_left(struct server *s, int64_t id, int64_t left_ms)
     struct request q = {.type = OP_CLOSE_SESSION};
     struct session *session = session_find(&s->sessions, id);
 
-    if (session == NULL || session->closing) {
+    if (session == NULL || session->closing || !role_leads(s->role)) {
         return;
     }
     if (left_ms > 0) {
-        session_set_left(&s->sessions, session, server_now_ms(s), left_ms);
+        tracker_set_left(&s->tracker, session, server_now_ms(s), left_ms);
         return;
     }
     s->stats.stale_sessions_expired++;
@@ -137,8 +137,10 @@ void server_tick(struct server *s, int64_t looked_us)
     attention_looked(&s->attention, looked_us);
     s->attended_us = attention_at(&s->attention, s->now_us);
     ASSERT(s->attention.heard_us <= s->attended_us);
-    expire_sessions(s);
-    reaper_tick(s);
+    if (role_leads(s->role)) {
+        expire_sessions(s);
+        reaper_tick(s);
+    }
     look_at_connections(s);
     server_turn(s);
     server_resume(s);

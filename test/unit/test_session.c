@@ -6,8 +6,6 @@
 #include "lib/test.h"
 #include "lib/vectors.h"
 
-enum { START_MS = 1000000 };
-
 static void check_password(const char *row, void *arg)
 {
     uint8_t expected[PASSWORD_BYTES], actual[PASSWORD_BYTES];
@@ -47,11 +45,11 @@ static void an_id_is_made_of_the_server_the_clock_and_a_counter(void **state)
     struct session_table t;
 
     (void)state;
-    session_table_init(&t, 2000, START_MS, 0x1234567890ab, 3);
+    session_table_init(&t, 0x1234567890ab, 3);
     assert_int_equal(session_new_id(&t), 0x0334567890ab0000);
     assert_int_equal(session_new_id(&t), 0x0334567890ab0001);
     session_table_fini(&t);
-    session_table_init(&t, 2000, START_MS, 0, 128); /* would be the mark of containers */
+    session_table_init(&t, 0, 128); /* would be the mark of containers */
     assert_int_equal(session_new_id(&t), INT64_MIN + 1);
     session_table_fini(&t);
 }
@@ -63,10 +61,10 @@ static void an_id_that_is_taken_is_passed_over(void **state)
     int64_t first;
 
     (void)state;
-    session_table_init(&t, 2000, START_MS, 77, 1);
+    session_table_init(&t, 77, 1);
     first = (int64_t)1 << 56 | 77 << 16;
-    session_add(&t, first, 4000, START_MS);
-    session_add(&t, first + 1, 4000, START_MS);
+    session_add(&t, first, 4000);
+    session_add(&t, first + 1, 4000);
     assert_int_equal(session_new_id(&t), first + 2);
     session_table_fini(&t);
 }
@@ -78,48 +76,13 @@ static void an_id_of_an_earlier_life_is_not_given_out_again(void **state)
     struct session_table t;
 
     (void)state;
-    session_table_init(&t, 2000, START_MS, 77, 1);
+    session_table_init(&t, 77, 1);
     session_skip_to(&t, first + 5);
     assert_int_equal(session_new_id(&t), first + 6);
     session_skip_to(&t, first);
     assert_int_equal(session_new_id(&t), first + 7);
     session_skip_to(&t, (int64_t)2 << 56 | 99 << 16); /* another server's */
     assert_int_equal(session_new_id(&t), first + 8);
-    session_table_fini(&t);
-}
-
-static void a_session_expires_once_and_is_closing_then(void **state)
-{
-    struct session_table t;
-    struct session *s;
-
-    (void)state;
-    session_table_init(&t, 2000, START_MS, 1, 1);
-    s = session_add(&t, 5, 4000, START_MS);
-    assert_ptr_equal(session_find(&t, 5), s);
-    assert_null(session_find(&t, 6));
-    assert_true(session_touch(&t, s, START_MS + 3000));
-    assert_null(session_pop_due(&t, START_MS + 7999));
-    assert_ptr_equal(session_pop_due(&t, START_MS + 8000), s);
-    session_set_closing(&t, s);
-    assert_false(session_touch(&t, s, START_MS + 8000));
-    assert_null(session_pop_due(&t, START_MS + 100000));
-    session_remove(&t, s);
-    assert_null(session_find(&t, 5));
-    session_table_fini(&t);
-}
-
-static void a_closing_session_does_not_expire_again(void **state)
-{
-    struct session_table t;
-    struct session *s;
-
-    (void)state;
-    session_table_init(&t, 2000, START_MS, 1, 1);
-    s = session_add(&t, 5, 4000, START_MS);
-    session_set_closing(&t, s);
-    assert_false(session_touch(&t, s, START_MS));
-    assert_null(session_pop_due(&t, START_MS + 100000));
     session_table_fini(&t);
 }
 
@@ -131,8 +94,6 @@ int main(void)
         cmocka_unit_test(an_id_is_made_of_the_server_the_clock_and_a_counter),
         cmocka_unit_test(an_id_that_is_taken_is_passed_over),
         cmocka_unit_test(an_id_of_an_earlier_life_is_not_given_out_again),
-        cmocka_unit_test(a_session_expires_once_and_is_closing_then),
-        cmocka_unit_test(a_closing_session_does_not_expire_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,7 +177,7 @@ static void who_takes_nothing_of_too_much_is_dropped(void **state)
     fixture_init(&f, &o);
     c = asks_for_much(&f);
     c->session->timeout_ms = 1000000; /* not for its silence */
-    session_touch(&f.server->sessions, c->session, server_now_ms(f.server));
+    tracker_touch(&f.server->tracker, c->session, server_now_ms(f.server));
     tick_for(&f, 9000);
     assert_int_equal(c->state, CONNECTION_SERVING);
     tick_for(&f, 2000);
