@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* carrier.h - carries out what a quorum asks for (quorum.h): links, log, epochs, snapshots.
+ *
+ *     election transport          quorum port
+ *            |                        |
+ *            v                        v
+ *        +--------------- carrier ---------------+
+ *        |   quorum_step() -> effects, in order  |
+ *        +---------------------------------------+
+ *            |                        |
+ *            v                        v
+ *      the log's thread          the member: tree, clients
+ *
+ * A step never happens within another: what the member asks for while effects are carried out is
+ * kept, and is a step of its own afterwards. Nothing here decides anything. With the log's level at
+ * DEBUG each input and effect is a line (trace.h).
+ *
+ * Belongs to the loop. */
+#ifndef PAWL_DAEMON_CARRIER_H
+#define PAWL_DAEMON_CARRIER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/log_jobs.h"
+#include "daemon/quorum_net.h"
+#include "quorum/config.h"
+#include "quorum/quorum.h"
+
+struct carrier;
+struct snapshot_taker;
+
+/* What the member does for it. None of these may step the quorum: carrier_do() keeps it for later.
+ */
+struct carrier_member {
+    void *arg;
+    void (*append)(void *arg, int64_t zxid, struct bytes payload); /* to the log, some time */
+    void (*hand_over)(void *arg); /* what was appended goes to the log's thread now */
+    void (*commit)(void *arg, int64_t zxid);
+    void (*lead)(void *arg, int64_t epoch);
+    void (*serve)(void *arg, enum member_state role, int64_t epoch, int64_t leader);
+    /* Clients go, walks end, what is not appended is dropped. */
+    void (*stop)(void *arg, const char *reason);
+    /* All that was appended is on disk: it is applied, committed or not (P8). */
+    void (*catch_up)(void *arg);
+    /* The history ends with `zxid` now, and the tree is this one, which is the member's. */
+    void (*replace)(void *arg, struct tree *tree, int64_t zxid);
+    /* A learner wants the tree: as soon as a walk can begin, carrier_snapshot() follows, perhaps
+     * from within. */
+    void (*want_snapshot)(void *arg, link_id link);
+    void (*received)(void *arg, link_id link, int64_t sid, const struct packet *packet);
+    void (*synced)(void *arg);
+    void (*link_gone)(void *arg, link_id link, int64_t sid);
+    /* A disk fails, or what a leader asks for cannot be: the server has to stop. */
+    void (*fail)(void *arg, int code, const char *text);
+};
+
+struct carrier_options {
+    uv_loop_t *loop;
+    struct log_jobs *jobs;
+    struct quorum_options quorum; /* config, limits; outlive the carrier */
+    size_t packet_bytes;
+    size_t output_bytes;
+    bool keepalive;
+    struct carrier_member member;
+    /* The election's transport. */
+    void (*notify)(void *arg, int64_t sid, struct bytes frame);
+    void *notify_arg;
+};
+
+struct carrier *carrier_new(const struct carrier_options *options);
+/* All links end, nothing is carried out any more, and what the log's thread still answers is not
+ * heard. Then the thread is stopped; then it is freed, and the loop has to run once more. NULL is
+ * allowed. */
+void carrier_close(struct carrier *c);
+void carrier_free(struct carrier *c);
+
+/* Once: what was recovered. */
+void carrier_start(struct carrier *c, int64_t last_zxid, int64_t accepted_epoch,
+                   int64_t current_epoch, const struct history *history);
+
+/* An input of the election's transport or the member: now, or after the effects that are being
+ * carried out; its bytes are copied if it has to wait. */
+void carrier_do(struct carrier *c, const struct quorum_input *in);
+
+/* The log is on disk up to here. */
+void carrier_durable(struct carrier *c, int64_t zxid);
+
+/* The tree that `link` was promised; `taker` is the carrier's from now on. */
+void carrier_snapshot(struct carrier *c, link_id link, struct snapshot_taker *taker, int64_t zxid);
+
+/* Before the loop sleeps. */
+void carrier_flush(struct carrier *c);
+
+const struct quorum *carrier_quorum(const struct carrier *c);
+int carrier_port(const struct carrier *c); /* of the quorum port; -1: it does not listen */
+
+#endif

@@ -1,0 +1,811 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Three members in one process: real quorums over real sockets, logs and snapshots on a real disk.
+ * Only the clients and the election's transport are played by the test. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/logging.h"
+#include "base/memory.h"
+#include "daemon/carrier.h"
+#include "daemon/txnlog_thread.h"
+#include "lib/patience.h"
+#include "lib/test.h"
+#include "os/disk_posix.h"
+#include "pawl/error.h"
+#include "store/apply.h"
+#include "store/epoch.h"
+#include "store/recovery.h"
+#include "store/snapshot_walk.h"
+#include "store/snapshot_write.h"
+#include "wire/vote.h"
+
+enum { N = 3, TICK_MS = 200, LIMIT_TICKS = 200 };
+
+/* A transaction that is in the log and not applied. */
+struct pending {
+    struct list link;
+    int64_t zxid;
+    struct bytes payload;
+    struct txn_block *block;
+};
+
+struct member {
+    int64_t sid;
+    char folder[128];
+    bool runs;
+    struct disk *disk;
+    struct txnlog_thread *thread;
+    struct log_jobs jobs;
+    struct carrier *carrier;
+    int64_t n_syncs;
+
+    struct tree *tree;
+    int64_t applied;
+    struct txn_batch batch;
+    struct list pending;
+    struct snapshot_walk *walk;
+    struct list wanted; /* struct want */
+
+    bool leads, serves;
+    int64_t next_zxid;
+    int n_replaced;
+    int n_stopped;
+    bool slow_walk; /* one node a turn */
+};
+
+struct want {
+    struct list link;
+    link_id to;
+};
+
+/* A notification on its way. */
+struct notice {
+    struct list link;
+    int64_t from, to;
+    struct strbuf payload;
+};
+
+static uv_loop_t loop;
+static uv_async_t wake;
+static char top[128];
+static struct quorum_config config;
+static struct member members[N];
+static struct list notices;
+static bool always_snapshot;
+
+/* ---- the member ---- */
+
+static void apply_one(struct member *m, struct pending *p)
+{
+    struct apply apply = {.tree = m->tree};
+    struct txn txn;
+
+    assert_int_equal(txn_read(p->payload, &txn), TXN_OK);
+    apply_txn(&apply, &txn, NULL, 0);
+    m->applied = p->zxid;
+    list_remove(&p->link);
+    txn_block_unref(p->block);
+    free(p);
+}
+
+static void apply_to(struct member *m, int64_t zxid)
+{
+    while (!list_empty(&m->pending)) {
+        struct pending *p = container_of(m->pending.next, struct pending, link);
+
+        if (p->zxid > zxid) {
+            break;
+        }
+        apply_one(m, p);
+    }
+}
+
+static void do_append(void *arg, int64_t zxid, struct bytes payload)
+{
+    struct member *m = arg;
+    struct pending *p = must_zalloc(sizeof(*p));
+
+    p->zxid = zxid;
+    p->payload = txn_batch_add(&m->batch, payload, zxid, false, &p->block);
+    list_push_back(&m->pending, &p->link);
+}
+
+static void do_hand_over(void *arg)
+{
+    struct member *m = arg;
+
+    if (!txn_batch_empty(&m->batch)) {
+        txnlog_thread_append(m->thread, &m->batch);
+    }
+}
+
+static void do_commit(void *arg, int64_t zxid)
+{
+    apply_to(arg, zxid);
+}
+
+static void do_lead(void *arg, int64_t epoch)
+{
+    struct member *m = arg;
+
+    m->leads = true;
+    m->serves = true;
+    m->next_zxid = zxid_make(epoch, 1);
+}
+
+static void do_serve(void *arg, enum member_state role, int64_t epoch, int64_t leader)
+{
+    struct member *m = arg;
+
+    (void)role;
+    (void)epoch;
+    (void)leader;
+    m->serves = true;
+}
+
+static void drop_walk(struct member *m)
+{
+    struct list *item;
+
+    snapshot_walk_free(m->walk);
+    m->walk = NULL;
+    while ((item = list_pop_front(&m->wanted)) != NULL) {
+        free(container_of(item, struct want, link));
+    }
+}
+
+static void do_stop(void *arg, const char *reason)
+{
+    struct member *m = arg;
+
+    (void)reason;
+    m->leads = false;
+    m->serves = false;
+    m->n_stopped++;
+    drop_walk(m);
+}
+
+static void do_catch_up(void *arg)
+{
+    apply_to(arg, INT64_MAX);
+}
+
+static void drop_pending(struct member *m)
+{
+    struct list *item;
+
+    while ((item = list_pop_front(&m->pending)) != NULL) {
+        struct pending *p = container_of(item, struct pending, link);
+
+        txn_block_unref(p->block);
+        free(p);
+    }
+}
+
+static void do_replace(void *arg, struct tree *tree, int64_t zxid)
+{
+    struct member *m = arg;
+
+    drop_walk(m);
+    drop_pending(m);
+    tree_free(m->tree);
+    m->tree = tree;
+    m->applied = zxid;
+    m->n_replaced++;
+}
+
+static void do_want_snapshot(void *arg, link_id link)
+{
+    struct member *m = arg;
+    struct want *w = must_zalloc(sizeof(*w));
+
+    w->to = link;
+    list_push_back(&m->wanted, &w->link);
+}
+
+/* One walk at a time, for all who wait. */
+static void begin_walk(struct member *m)
+{
+    struct list *item;
+
+    m->walk = snapshot_walk_begin(m->tree, m->applied);
+    while ((item = list_pop_front(&m->wanted)) != NULL) {
+        struct want *w = container_of(item, struct want, link);
+
+        carrier_snapshot(m->carrier, w->to, snapshot_walk_join(m->walk, 64 << 20), m->applied);
+        free(w);
+    }
+}
+
+static void turn_walk(struct member *m)
+{
+    if (m->walk == NULL && !list_empty(&m->wanted)) {
+        begin_walk(m);
+    } else if (m->walk != NULL && snapshot_walk_lag(m->walk) < 1 << 20 &&
+               snapshot_walk_step(m->walk, m->slow_walk ? 1 : 1000, SIZE_MAX)) {
+        snapshot_walk_free(m->walk);
+        m->walk = NULL;
+    }
+}
+
+static void do_received(void *arg, link_id link, int64_t sid, const struct packet *packet)
+{
+    (void)arg;
+    (void)link;
+    (void)sid;
+    (void)packet;
+}
+
+static void do_synced(void *arg)
+{
+    (void)arg;
+}
+
+static void do_link_gone(void *arg, link_id link, int64_t sid)
+{
+    (void)arg;
+    (void)link;
+    (void)sid;
+}
+
+static void do_fail(void *arg, int code, const char *text)
+{
+    (void)arg;
+    (void)code;
+    fail_msg("%s", text);
+}
+
+static void no_touches(void *host, struct strbuf *out)
+{
+    (void)host;
+    (void)out;
+}
+
+/* ---- the election's transport ---- */
+
+static void do_notify(void *arg, int64_t sid, struct bytes frame)
+{
+    struct member *m = arg;
+    struct notice *n = must_zalloc(sizeof(*n));
+    struct bytes payload;
+    size_t used;
+
+    assert_int_equal(notification_frame(frame, &payload, &used), STREAM_WHOLE);
+
+    n->from = m->sid;
+    n->to = sid;
+    strbuf_init(&n->payload, STRBUF_NO_LIMIT);
+    strbuf_append_bytes(&n->payload, payload);
+    list_push_back(&notices, &n->link);
+}
+
+static void deliver_notices(void)
+{
+    struct list *item, now;
+
+    list_init(&now);
+    list_splice(&now, &notices);
+    while ((item = list_pop_front(&now)) != NULL) {
+        struct notice *n = container_of(item, struct notice, link);
+        struct member *to = &members[n->to - 1];
+
+        if (to->runs) {
+            carrier_do(to->carrier, &(struct quorum_input){.kind = QUORUM_IN_NOTIFICATION,
+                                                           .sid = n->from,
+                                                           .bytes = strbuf_bytes(&n->payload)});
+        }
+        strbuf_fini(&n->payload);
+        free(n);
+    }
+}
+
+/* ---- processes ---- */
+
+static void wake_loop(void *arg)
+{
+    (void)arg;
+    uv_async_send(&wake);
+}
+
+static void on_wake(uv_async_t *async)
+{
+    (void)async;
+}
+
+static void note_record(const struct txnlog_record *record, void *arg)
+{
+    history_found(arg, record->txn.header.zxid);
+}
+
+static void start_threads(struct member *m, const struct recovery_options *recovery)
+{
+    struct txnlog_thread_options log = {
+        .disk = m->disk,
+        .log = {.folder = STORE_FOLDER, .preallocate_bytes = 64 << 10, .force_sync = true},
+        .fsync_warning_ms = 60000,
+        .wake = wake_loop};
+
+    assert_int_equal(txnlog_thread_start(&log, &m->thread), 0);
+    m->jobs = (struct log_jobs){
+        .thread = m->thread, .data_disk = m->disk, .log_disk = m->disk, .recovery = *recovery};
+    m->jobs.recovery.on_txn = NULL;
+    m->n_syncs = 0;
+}
+
+static void start_carrier(struct member *m)
+{
+    struct carrier_options options = {.loop = &loop,
+                                      .jobs = &m->jobs,
+                                      .quorum = {.sid = m->sid,
+                                                 .config = &config,
+                                                 .tick_ms = TICK_MS,
+                                                 .init_limit = LIMIT_TICKS,
+                                                 .sync_limit = LIMIT_TICKS,
+                                                 .recent_bytes = 20000,
+                                                 .always_snapshot = always_snapshot,
+                                                 .seed = (uint64_t)m->sid,
+                                                 .touches = no_touches},
+                                      .packet_bytes = 4 << 20,
+                                      .output_bytes = 64 << 20,
+                                      .member = {.arg = m,
+                                                 .append = do_append,
+                                                 .hand_over = do_hand_over,
+                                                 .commit = do_commit,
+                                                 .lead = do_lead,
+                                                 .serve = do_serve,
+                                                 .stop = do_stop,
+                                                 .catch_up = do_catch_up,
+                                                 .replace = do_replace,
+                                                 .want_snapshot = do_want_snapshot,
+                                                 .received = do_received,
+                                                 .synced = do_synced,
+                                                 .link_gone = do_link_gone,
+                                                 .fail = do_fail},
+                                      .notify = do_notify,
+                                      .notify_arg = m};
+
+    m->carrier = carrier_new(&options);
+}
+
+static void start(struct member *m)
+{
+    struct recovery_options recovery = {.on_txn = note_record};
+    struct recovery_report report;
+    struct history history;
+    struct epochs epochs;
+    char reason[256];
+
+    history_init(&history, 0);
+    recovery.arg = &history;
+    assert_int_equal(disk_posix_open(m->folder, true, &m->disk), 0);
+    assert_int_equal(recovery_load(m->disk, m->disk, &recovery, &m->tree, &report), 0);
+    if (history_last(&history) != report.last_zxid) {
+        history_fini(&history);
+        history_init(&history, report.last_zxid);
+    }
+    assert_int_equal(epoch_start(m->disk, STORE_FOLDER, report.last_zxid, &epochs, reason, 256), 0);
+    m->applied = report.last_zxid;
+    m->runs = true;
+    txn_batch_init(&m->batch);
+    start_threads(m, &recovery);
+    start_carrier(m);
+    carrier_start(m->carrier, report.last_zxid, epochs.accepted, epochs.current, &history);
+    history_fini(&history);
+}
+
+/* As if it was killed: what it did not give to the log is lost. */
+static void stop(struct member *m)
+{
+    m->runs = false;
+    m->leads = m->serves = false;
+    drop_walk(m);
+    carrier_close(m->carrier);
+    txnlog_thread_stop(m->thread);
+    carrier_free(m->carrier);
+    drop_pending(m);
+    txn_batch_fini(&m->batch);
+    tree_free(m->tree);
+    disk_posix_close(m->disk);
+}
+
+static void look_at_log(struct member *m)
+{
+    struct txnlog_progress p;
+
+    txnlog_thread_progress(m->thread, &p);
+    assert_int_equal(p.err, PAWL_OK);
+    if (p.n_syncs > m->n_syncs) {
+        m->n_syncs = p.n_syncs;
+        carrier_durable(m->carrier, p.durable_zxid);
+    }
+    txnlog_thread_settle(m->thread);
+}
+
+static void turn(void)
+{
+    deliver_notices();
+    for (int i = 0; i < N; i++) {
+        struct member *m = &members[i];
+
+        if (m->runs) {
+            look_at_log(m);
+            turn_walk(m);
+            do_hand_over(m);
+            carrier_flush(m->carrier);
+            if (carrier_port(m->carrier) > 0) { /* known to all from the moment it listens */
+                config.member[i].address[0].quorum_port = carrier_port(m->carrier);
+            }
+        }
+    }
+    uv_run(&loop, UV_RUN_NOWAIT);
+}
+
+#define UNTIL(condition) wait_until((turn(), (condition)))
+
+/* ---- an ensemble ---- */
+
+/* PAWL_TRACE=1 prints every input and effect. */
+static void print_line(enum log_level level, const char *line, void *arg)
+{
+    (void)level;
+    (void)arg;
+    fprintf(stderr, "%s\n", line);
+}
+
+static int setup(void **state)
+{
+    struct strbuf why;
+
+    (void)state;
+    if (getenv("PAWL_TRACE") != NULL) {
+        logging_set_sink(print_line, NULL);
+        logging_set_level(LOG_DEBUG);
+    }
+    always_snapshot = false;
+    snprintf(top, sizeof(top), "%s/pawl-carrier-XXXXXX",
+             getenv("TMPDIR") == NULL ? "/tmp" : getenv("TMPDIR"));
+    assert_non_null(mkdtemp(top));
+    uv_loop_init(&loop);
+    uv_async_init(&loop, &wake, on_wake);
+    list_init(&notices);
+    strbuf_init(&why, STRBUF_NO_LIMIT);
+    quorum_config_init(&config);
+    for (int i = 0; i < N; i++) {
+        members[i] = (struct member){.sid = i + 1};
+        list_init(&members[i].pending);
+        list_init(&members[i].wanted);
+        snprintf(members[i].folder, sizeof(members[i].folder), "%.100s/%d", top, i + 1);
+        assert_true(
+            quorum_config_add_server(&config, i + 1, "127.0.0.1:1:2:participant", false, &why));
+        config.member[i].address[0].quorum_port = 0; /* any; dialled only once it is known */
+    }
+    strbuf_fini(&why);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    char command[256];
+
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        if (members[i].runs) {
+            stop(&members[i]);
+        }
+    }
+    deliver_notices();
+    uv_close((uv_handle_t *)&wake, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    quorum_config_fini(&config);
+    snprintf(command, sizeof(command), "rm -r %s", top);
+    return system(command) == 0 ? 0 : -1;
+}
+
+static struct member *leader(void)
+{
+    for (int i = 0; i < N; i++) {
+        if (members[i].runs && members[i].leads) {
+            return &members[i];
+        }
+    }
+    return NULL;
+}
+
+static bool all_serve(void)
+{
+    for (int i = 0; i < N; i++) {
+        if (members[i].runs && !members[i].serves) {
+            return false;
+        }
+    }
+    return leader() != NULL;
+}
+
+/* A node named after its zxid. */
+static void propose(size_t data_bytes)
+{
+    static const uint8_t open_acl[] = "\0\0\0\x1f\0\0\0\5world\0\0\0\6anyone";
+    struct member *m = leader();
+    struct strbuf payload;
+    uint8_t *data = must_zalloc(data_bytes + 1);
+    char path[32];
+    struct txn_header header = {.client_id = 1, .zxid = m->next_zxid, .type = TXN_CREATE};
+    struct txn_op op = {.type = TXN_CREATE,
+                        .data = bytes_of(data, data_bytes),
+                        .acl = {.count = 1, .elements = bytes_of(open_acl, sizeof(open_acl) - 1)},
+                        .parent_cversion = -1};
+
+    snprintf(path, sizeof(path), "/n%" PRIx64, (uint64_t)m->next_zxid);
+    op.path = bytes_str(path);
+    strbuf_init(&payload, STRBUF_NO_LIMIT);
+    txn_header_write(&payload, &header);
+    txn_op_write(&payload, &op);
+    carrier_do(m->carrier, &(struct quorum_input){.kind = QUORUM_IN_PROPOSE,
+                                                  .zxid = m->next_zxid++,
+                                                  .bytes = strbuf_bytes(&payload)});
+    strbuf_fini(&payload);
+    free(data);
+}
+
+static void propose_many(int n)
+{
+    for (int i = 0; i < n; i++) {
+        propose((size_t)i * 37 % 3000);
+        if (i % 10 == 0) {
+            turn();
+        }
+    }
+}
+
+/* Everybody who runs has applied all that the leader proposed. */
+static bool in_step(void)
+{
+    struct member *l = leader();
+
+    for (int i = 0; l != NULL && i < N; i++) {
+        if (members[i].runs && members[i].applied != l->next_zxid - 1) {
+            return false;
+        }
+    }
+    return l != NULL && all_serve();
+}
+
+static void expect_same_trees(void)
+{
+    struct member *l = leader();
+
+    for (int i = 0; i < N; i++) {
+        if (members[i].runs) {
+            assert_int_equal(tree_count(members[i].tree), tree_count(l->tree));
+            assert_true(tree_digest(members[i].tree) == tree_digest(l->tree));
+        }
+    }
+}
+
+static void start_all(void)
+{
+    for (int i = 0; i < N; i++) {
+        if (!members[i].runs) {
+            start(&members[i]);
+        }
+    }
+    UNTIL(all_serve());
+}
+
+static void stop_all(void)
+{
+    for (int i = 0; i < N; i++) {
+        if (members[i].runs) {
+            stop(&members[i]);
+        }
+    }
+}
+
+static struct member *some_follower(void)
+{
+    for (int i = 0; i < N; i++) {
+        if (members[i].runs && !members[i].leads) {
+            return &members[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- stories ---- */
+
+static void three_elect_a_leader_and_keep_their_logs_in_step(void **state)
+{
+    (void)state;
+    start_all();
+    propose_many(200);
+    UNTIL(in_step());
+    expect_same_trees();
+    stop_all(); /* and all of it is on disk */
+    start_all();
+    propose_many(10);
+    UNTIL(in_step());
+    expect_same_trees();
+    assert_int_equal(tree_count(leader()->tree), 4 + 210);
+}
+
+static void who_missed_something_is_brought_up_to_date_from_the_log(void **state)
+{
+    struct member *late;
+
+    (void)state;
+    start_all();
+    propose_many(20);
+    UNTIL(in_step());
+    late = some_follower();
+    stop(late);
+    propose_many(400); /* more than is kept in memory */
+    UNTIL(in_step());
+    start(late);
+    propose_many(20);
+    UNTIL(in_step());
+    expect_same_trees();
+    assert_int_equal(late->n_replaced, 0); /* it was a DIFF */
+}
+
+static void a_new_leader_goes_on_when_the_old_one_is_gone(void **state)
+{
+    struct member *old;
+
+    (void)state;
+    start_all();
+    propose_many(50);
+    UNTIL(in_step());
+    old = leader();
+    stop(old);
+    UNTIL(leader() != NULL && all_serve());
+    propose_many(50);
+    UNTIL(in_step());
+    start(old);
+    propose_many(1);
+    UNTIL(in_step());
+    expect_same_trees();
+    assert_int_equal(tree_count(old->tree), 4 + 101);
+}
+
+/* A snapshot, while transactions go on. */
+static void a_snapshot_replaces_the_history_of_who_is_behind(void **state)
+{
+    struct member *late;
+
+    (void)state;
+    always_snapshot = true;
+    start_all();
+    propose_many(300);
+    UNTIL(in_step());
+    late = some_follower();
+    stop(late);
+    propose_many(300);
+    UNTIL(in_step());
+    leader()->slow_walk = true;
+    late->n_replaced = 0;
+    start(late);
+    UNTIL(leader()->walk != NULL);
+    propose_many(100);
+    UNTIL(in_step());
+    expect_same_trees();
+    assert_int_equal(late->n_replaced, 1);
+    stop_all();
+    start_all();
+    propose_many(1);
+    UNTIL(in_step());
+    expect_same_trees();
+}
+
+static void several_get_a_snapshot_at_once(void **state)
+{
+    struct member *l;
+
+    (void)state;
+    always_snapshot = true;
+    start_all();
+    propose_many(200);
+    UNTIL(in_step());
+    l = leader();
+    for (int i = 0; i < N; i++) {
+        if (&members[i] != l) {
+            stop(&members[i]);
+            start(&members[i]);
+        }
+    }
+    UNTIL(all_serve());
+    propose_many(1);
+    UNTIL(in_step());
+    expect_same_trees();
+}
+
+static void remove_log(const char *name, void *arg)
+{
+    struct member *m = arg;
+    char path[FILE_PATH_BYTES];
+
+    if (file_name_zxid(name, "log") >= 0) {
+        file_path(path, STORE_FOLDER, name);
+        assert_int_equal(disk_remove(m->disk, path), 0);
+    }
+}
+
+/* Its files are gone while it leads: whoever needs them gets a snapshot instead. */
+static void a_log_that_cannot_be_read_is_made_up_for_by_a_snapshot(void **state)
+{
+    struct member *late;
+
+    (void)state;
+    start_all();
+    propose_many(20);
+    UNTIL(in_step());
+    late = some_follower();
+    stop(late);
+    propose_many(400);
+    UNTIL(in_step());
+    assert_int_equal(disk_list(leader()->disk, STORE_FOLDER, remove_log, leader()), 0);
+    start(late);
+    propose_many(20);
+    UNTIL(in_step());
+    expect_same_trees();
+    assert_int_equal(late->n_replaced, 1);
+}
+
+/* What only an old leader has is never to be seen again. */
+static void what_no_quorum_has_is_cut_off(void **state)
+{
+    struct member *old;
+    int64_t cut_zxid;
+
+    (void)state;
+    start_all();
+    propose_many(30);
+    UNTIL(in_step());
+    old = leader();
+    for (int i = 0; i < N; i++) {
+        if (&members[i] != old) {
+            stop(&members[i]);
+        }
+    }
+    propose(10); /* on nobody's disk but its own */
+    cut_zxid = old->next_zxid - 1;
+    UNTIL(quorum_status(carrier_quorum(old->carrier)).durable_zxid == cut_zxid);
+    stop(old);
+    for (int i = 0; i < N; i++) {
+        if (&members[i] != old) {
+            start(&members[i]);
+        }
+    }
+    UNTIL(all_serve());
+    start(old);
+    UNTIL(all_serve());
+    assert_int_equal(old->n_replaced, 1);
+    propose_many(5);
+    UNTIL(in_step());
+    expect_same_trees();
+    assert_int_equal(tree_count(old->tree), 4 + 35);
+    stop_all();
+    start_all();
+    propose_many(1);
+    UNTIL(in_step());
+    assert_int_equal(tree_count(old->tree), 4 + 36);
+}
+
+int main(void)
+{
+#define STORY(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        STORY(three_elect_a_leader_and_keep_their_logs_in_step),
+        STORY(who_missed_something_is_brought_up_to_date_from_the_log),
+        STORY(a_new_leader_goes_on_when_the_old_one_is_gone),
+        STORY(a_snapshot_replaces_the_history_of_who_is_behind),
+        STORY(several_get_a_snapshot_at_once),
+        STORY(a_log_that_cannot_be_read_is_made_up_for_by_a_snapshot),
+        STORY(what_no_quorum_has_is_cut_off),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
