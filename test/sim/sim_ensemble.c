@@ -282,7 +282,7 @@ void world_crash(struct world *w, int member, enum crash_kind kind, int64_t unti
     m->effects_to_crash = 0;
     toy_crash(m);
     mesh_stopped(&w->mesh, member, kind == CRASH_POWER);
-    toy_disk_crash(&m->toy.disk, &w->random, kind != CRASH_KILLED);
+    toy_disk_crash(&m->toy.disk, w->plan->without_luck ? NULL : &w->random, kind != CRASH_KILLED);
     judge_recovered(m);
     if (until_us != FOR_EVER) {
         put(w, until_us > w->now_us ? until_us : w->now_us, start_due, m, m->life);
@@ -404,7 +404,7 @@ static void begin_member_trouble(struct world *w, const struct plan_item *i)
     }
 }
 
-void world_begin(struct world *w, const struct plan_item *i)
+static void begin_item(struct world *w, const struct plan_item *i)
 {
     switch (i->kind) {
     case PLAN_WRITE:
@@ -496,10 +496,9 @@ static struct plan_item *meant(struct world *w, const struct plan_item *i)
     return &begun->item;
 }
 
-static void item_begins(void *world, const struct event *e)
+void world_plan(struct world *w, const struct plan_item *item)
 {
-    struct world *w = world;
-    struct plan_item *i = meant(w, e->subject);
+    struct plan_item *i = meant(w, item);
     struct strbuf text;
 
     if (w->line != NULL) {
@@ -511,7 +510,12 @@ static void item_begins(void *world, const struct event *e)
     if (end_of(w, i) != FOR_EVER) {
         put(w, end_of(w, i), item_ends, i, 0);
     }
-    world_begin(w, i);
+    begin_item(w, i);
+}
+
+static void item_begins(void *world, const struct event *e)
+{
+    world_plan(world, e->subject);
 }
 
 /* Items that begin later than the end of all trouble are left out. */

@@ -90,7 +90,8 @@ void world_print(struct world *w, const char *format, ...) __attribute__((format
 
 enum crash_kind { CRASH_KILLED, CRASH_POWER, CRASH_DISK };
 
-void world_begin(struct world *w, const struct plan_item *item);
+/* It begins now, and ends by itself where it has a duration. */
+void world_plan(struct world *w, const struct plan_item *item);
 void world_end(struct world *w, const struct plan_item *item); /* where it has a duration */
 void world_start(struct world *w, int member);
 /* Starts again at `until_us`; FOR_EVER: not by itself. */

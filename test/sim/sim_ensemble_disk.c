@@ -288,12 +288,17 @@ int64_t toy_disk_safe_zxid(const struct toy_disk *d)
     return d->is_stale ? d->stale.zxid : zxid_of(d, n_safe(d));
 }
 
+static size_t by_chance(struct prng *random, size_t most)
+{
+    return random == NULL ? 0 : (size_t)prng_below(random, most + 1);
+}
+
 static void lose_unsynced(struct toy_disk *d, struct prng *random)
 {
     size_t n = n_safe(d), unsynced = d->history.n - n;
 
     if (unsynced > 0) {
-        n += (size_t)prng_below(random, unsynced + 1);
+        n += by_chance(random, unsynced);
         toy_history_cut(&d->history, zxid_of(d, n));
     }
     cut_counts(d);
@@ -312,7 +317,7 @@ void toy_disk_crash(struct toy_disk *d, struct prng *random, bool power)
         struct toy_job *j = d->lanes[lane].first;
 
         if (d->lanes[lane].under_way && j->kind != JOB_SYNC && !d->is_stale &&
-            prng_below(random, 2) == 0) {
+            by_chance(random, 1) == 1) {
             carry_out(d, j);
         }
         forget_jobs(&d->lanes[lane]);

@@ -103,7 +103,8 @@ void toy_job_free(struct toy_job *j);
 /* The last zxid that would be found if the power went now. */
 int64_t toy_disk_safe_zxid(const struct toy_disk *d);
 
-/* The process is gone, or the machine. What is left is what will be found. */
+/* The process is gone, or the machine. What is left is what will be found. `random` NULL: no more
+ * than what is certain. */
 void toy_disk_crash(struct toy_disk *d, struct prng *random, bool power);
 
 #endif

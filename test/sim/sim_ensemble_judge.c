@@ -183,7 +183,7 @@ void judge_delivered(struct sim_member *m)
     }
 }
 
-void judge_answered(struct sim_member *m, int ask, const struct toy_call *call)
+void judge_answered(struct sim_member *m, enum toy_ask ask, const struct toy_call *call)
 {
     struct judge *j = &m->world->judge;
 
@@ -326,6 +326,11 @@ static void votes(struct sim_member *m, struct bytes frame)
 
     ASSERT(notification_read(bytes_of(frame.data + 4, frame.len - 4), &n));
     if (n.state != MEMBER_LOOKING || n.leader != member_sid(m)) {
+        return;
+    }
+    /* Others may still propose it with what it had before it was truncated and started again, and
+     * it believes them. As a leader it would find that a quorum is ahead of it. */
+    if (n.zxid > m->toy.disk.history.zxid) {
         return;
     }
     if (n.zxid < j->acked_zxid) {

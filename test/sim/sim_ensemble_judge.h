@@ -29,10 +29,10 @@
 #include "quorum/quorum.h"
 #include "sim_ensemble_disk.h"
 #include "sim_ensemble_mesh.h"
+#include "sim_ensemble_toy.h"
 
 struct sim_member;
 struct world;
-struct toy_call;
 
 /* A learner's link to its leader, as seen from the learner. */
 struct judged_link {
@@ -71,6 +71,6 @@ void judge_effect(struct sim_member *m, const struct quorum_effect *effect); /* 
 void judge_delivered(struct sim_member *m); /* more was applied where clients are served */
 void judge_recovered(struct sim_member *m); /* after a crash */
 void judge_step(struct sim_member *m);      /* after every step */
-void judge_answered(struct sim_member *m, int ask, const struct toy_call *call);
+void judge_answered(struct sim_member *m, enum toy_ask ask, const struct toy_call *call);
 
 #endif

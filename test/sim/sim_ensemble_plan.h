@@ -57,6 +57,7 @@ struct plan {
     int64_t disk_us, disk_jitter_us;
     int64_t clock_per_million[MESH_MEMBERS]; /* how much faster a clock is */
     int64_t trouble_us;                      /* then it ends */
+    bool without_luck;                       /* a crash leaves no more than what is certain */
     struct plan_item *items;
     size_t n, capacity;
 };

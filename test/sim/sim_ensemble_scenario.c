@@ -22,7 +22,7 @@
  *     start M..., crash M [power], crash M before TEXT [power]
  *     write M [N], sync M, revalidate M, purge M, resign M
  *     cut M M, heal M M, block M M, unblock M M, reset M M
- *     pause M, resume M, hold-disk M, release-disk M
+ *     pause M MS, hold-disk M, release-disk M
  *     run MS, run until settled, run until TEXT
  *     show WORD..., hide WORD...       which inputs, effects and packets are shown
  *     quiet, loud                      nothing is shown in between
@@ -89,6 +89,9 @@ static void take_line(void *arg, const char *text)
     const char *line = text;
     bool of_member;
 
+    if (*text == '-') {
+        return; /* a command of ours */
+    }
     if (*text >= '0' && *text <= '9') {
         line = strchr(text, ' ') + 1;
     }
@@ -182,6 +185,7 @@ static void make_plan(struct scenario *s)
 
     plan_init(&s->plan, (int)number_at(s, 1, 3), observers == NULL ? 0 : atoi(observers));
     s->plan.trouble_us = INT64_MAX;
+    s->plan.without_luck = true;
 }
 
 static void make_world(struct scenario *s)
@@ -286,8 +290,10 @@ static void crash_member(struct scenario *s)
     m->crash_until_us = FOR_EVER;
 }
 
-static void print_history(struct scenario *s, const struct toy *t)
+/* With a question mark what is logged and not known as committed. */
+static void print_history(struct scenario *s, const struct sim_member *m)
 {
+    const struct toy *t = &m->toy;
     const struct toy_history *h = &t->disk.history;
 
     for (size_t i = 0; i < h->n; i++) {
@@ -310,7 +316,7 @@ static void print_state(struct scenario *s)
                       : t->serves ? "serves"
                                   : "looks",
                       t->disk.epochs[TOY_ACCEPTED], t->disk.epochs[TOY_CURRENT]);
-        print_history(s, t);
+        print_history(s, m);
         strbuf_append_str(&s->out, "\n");
     }
 }
@@ -398,20 +404,12 @@ static bool item_command(struct scenario *s)
             item.a = member_of(s->words[1]);
             item.b = (int)number_at(s, 2, 1) - 1;
             item.amount = number_at(s, 2, 1);
-            (verbs[i].ends ? world_end : world_begin)(&s->world, &item);
+            item.for_us = item.kind == PLAN_PAUSE ? item.amount * MS_US : -1;
+            (verbs[i].ends ? world_end : world_plan)(&s->world, &item);
             return true;
         }
     }
     return false;
-}
-
-static void resume(struct scenario *s)
-{
-    struct sim_member *m = &s->world.members[member_of(s->words[1])];
-
-    m->paused_until_us = s->world.now_us;
-    mesh_pause(&s->world.mesh, m->index, false);
-    toy_wake(m);
 }
 
 static bool world_command(struct scenario *s, const char *line)
@@ -428,8 +426,6 @@ static bool world_command(struct scenario *s, const char *line)
         crash_member(s);
     } else if (strcmp(verb, "run") == 0) {
         run_on(s, line);
-    } else if (strcmp(verb, "resume") == 0) {
-        resume(s);
     } else if (strcmp(verb, "hold-disk") == 0 || strcmp(verb, "release-disk") == 0) {
         hold_disk(s, *verb == 'h');
     } else if (strcmp(verb, "show") == 0) {

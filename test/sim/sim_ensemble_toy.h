@@ -71,4 +71,22 @@ void toy_ask(struct sim_member *m, enum toy_ask ask);
 void toy_purge(struct sim_member *m);  /* a snapshot, and the log before it goes */
 void toy_resign(struct sim_member *m); /* the operator's, or the last zxid of the epoch */
 
+/* ---- between its files ---- */
+
+enum { VALUE_BYTES = 8, OP_OF_A_WRITE = 1, OP_OF_A_SYNC = 9 };
+void toy_number_write(uint64_t number, uint8_t out[VALUE_BYTES]);
+uint64_t toy_number_read(struct bytes b);
+struct packet toy_packet_of(int32_t type, int64_t zxid, struct bytes data);
+struct toy_history toy_snapshot_read(struct bytes b);
+
+void toy_calls_put(struct sim_member *m, enum toy_ask ask, uint64_t number);
+/* The oldest of that kind is answered; nothing happens if there is none. */
+void toy_calls_answer(struct sim_member *m, enum toy_ask ask);
+void toy_calls_fail(struct sim_member *m);
+
+void toy_carry_out(struct sim_member *m, const struct quorum_effect *e);
+void toy_wish_for(struct toy *t, enum quorum_input_kind kind, uint64_t link, uint64_t number);
+/* Nothing of the link comes until it is let go on. */
+void toy_hold(struct sim_member *m, uint64_t link, bool held);
+
 #endif
