@@ -11,6 +11,8 @@
 enum broken_rule broken_rule = BROKEN_NONE;
 #endif
 
+enum { REST_FIRST_US = 5 * 1000, REST_LAST_US = 1000 * 1000 };
+
 /* --- effects --- */
 
 void quorum_effects_init(struct quorum_effects *e)
@@ -112,7 +114,8 @@ static const uint8_t may_follow[N_QUORUM_PHASES] = {
     [QUORUM_LOOKING] = 1 << QUORUM_LEADING | 1 << QUORUM_LEARNING,
     [QUORUM_LEADING] = 1 << QUORUM_STOPPING,
     [QUORUM_LEARNING] = 1 << QUORUM_STOPPING,
-    [QUORUM_STOPPING] = 1 << QUORUM_LOOKING,
+    [QUORUM_STOPPING] = 1 << QUORUM_LOOKING | 1 << QUORUM_RESTING,
+    [QUORUM_RESTING] = 1 << QUORUM_LOOKING,
 };
 
 /* What is true between any two steps. */
@@ -186,6 +189,7 @@ static void look(struct quorum *q, int64_t last)
     quorum_move(q, QUORUM_LOOKING);
     q->role = MEMBER_LOOKING;
     q->leader_sid = SID_NOBODY;
+    ASSERT(q->committed == history_last(&q->history));
     ask_election(q, &(struct election_input){
                         .kind = ELECTION_START, .zxid = last, .epoch = q->current_epoch});
 }
@@ -195,8 +199,15 @@ void quorum_synced(struct quorum *q, int64_t epoch)
     ask_election(q, &(struct election_input){.kind = ELECTION_SYNCED, .epoch = epoch});
 }
 
+static bool is_serving(const struct quorum *q)
+{
+    return (q->phase == QUORUM_LEADING && q->leader.phase == LEADER_ACTIVE) ||
+           (q->phase == QUORUM_LEARNING && q->learner.phase == LEARNER_SERVING);
+}
+
 void quorum_leave(struct quorum *q, const char *reason)
 {
+    q->n_in_vain = is_serving(q) ? 0 : q->n_in_vain + 1;
     if (q->phase == QUORUM_LEADING) {
         leader_end(q);
     } else {
@@ -259,6 +270,18 @@ static void go_on_mending(struct quorum *q)
     }
 }
 
+/* A leader that refuses us, or whom nobody follows, would be elected again at once, for ever: each
+ * time in vain takes twice the rest of the one before. */
+static void rest(struct quorum *q)
+{
+    int64_t rest_us = (int64_t)REST_FIRST_US << (q->n_in_vain < 10 ? q->n_in_vain : 10);
+
+    quorum_move(q, QUORUM_RESTING);
+    q->role = MEMBER_LOOKING;
+    q->leader_sid = SID_NOBODY;
+    q->rest_us = q->now_us + (rest_us < REST_LAST_US ? rest_us : REST_LAST_US);
+}
+
 /* The tree has all that is logged, committed or not: it is our history, and if we lead it will be
  * everybody's. */
 static void stopped(struct quorum *q, int64_t zxid)
@@ -269,7 +292,11 @@ static void stopped(struct quorum *q, int64_t zxid)
     ASSERT(zxid == history_last(&q->history));
     q->durable = zxid;
     q->committed = zxid;
-    look(q, vote);
+    if (q->n_in_vain <= 1) {
+        look(q, vote);
+    } else {
+        rest(q);
+    }
 }
 
 /* --- inputs that concern every role --- */
@@ -362,6 +389,11 @@ static void idle_step(struct quorum *q, const struct quorum_input *in)
         break;
     case QUORUM_IN_STOPPED:
         stopped(q, in->zxid);
+        break;
+    case QUORUM_IN_TICK:
+        if (q->phase == QUORUM_RESTING && q->now_us >= q->rest_us) {
+            look(q, history_last(&q->history));
+        }
         break;
     case QUORUM_IN_EPOCH_SAVED:
         if (q->phase == QUORUM_MENDING) {
@@ -480,14 +512,10 @@ int64_t quorum_next_us(const struct quorum *q)
         role = leader_next_us(q);
     } else if (q->phase == QUORUM_LEARNING) {
         role = learner_next_us(q);
+    } else if (q->phase == QUORUM_RESTING) {
+        role = q->rest_us;
     }
     return role < next ? role : next;
-}
-
-static bool is_serving(const struct quorum *q)
-{
-    return (q->phase == QUORUM_LEADING && q->leader.phase == LEADER_ACTIVE) ||
-           (q->phase == QUORUM_LEARNING && q->learner.phase == LEARNER_SERVING);
 }
 
 /* Outstanding are the records behind the last committed one; while a leader is active these are

@@ -137,6 +137,7 @@ enum quorum_phase {
     QUORUM_LEADING,
     QUORUM_LEARNING,
     QUORUM_STOPPING, /* until STOPPED */
+    QUORUM_RESTING,  /* several roles came to nothing: not at once again */
     N_QUORUM_PHASES,
 };
 
@@ -150,6 +151,8 @@ struct quorum {
 
     enum quorum_phase phase;
     enum member_state role; /* MEMBER_LOOKING while nobody is elected */
+    int n_in_vain;          /* roles in a row that ended before we served */
+    int64_t rest_us;        /* RESTING until then */
     int64_t leader_sid;
     int64_t now_us;
     struct quorum_effects *out; /* of the step under way */

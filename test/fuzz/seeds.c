@@ -194,6 +194,38 @@ static void seed_election(struct bytes frame)
     }
 }
 
+/* An exchange over the quorum port, as what its leader and its learner were given; behind each
+ * packet a few jobs are done. */
+static struct strbuf given[2];
+
+static void end_exchange(void)
+{
+    for (int role = 0; role < 2; role++) {
+        if (given[role].len > 0) {
+            seed("quorum", role, strbuf_bytes(&given[role]));
+            seed("quorum", role + 3, strbuf_bytes(&given[role])); /* with a history */
+            strbuf_clear(&given[role]);
+        }
+    }
+}
+
+static void seed_exchange(const struct quorum_message *m)
+{
+    static const uint8_t packet[] = {0}, jobs[] = {4, 4, 4, 4}, writes[] = {7, 4, 13};
+    struct strbuf *to = &given[m->from_dialler ? 0 : 1];
+
+    if (strncmp(m->meaning, "FOLLOWERINFO", 12) == 0) {
+        end_exchange();
+    }
+    if (to->limit == 0) {
+        strbuf_init(to, STRBUF_NO_LIMIT);
+    }
+    strbuf_append(to, packet, sizeof packet);
+    strbuf_append_bytes(to, m->bytes);
+    strbuf_append(to, jobs, sizeof jobs);
+    strbuf_append(to, writes, sizeof writes);
+}
+
 static void seed_message(const struct quorum_message *m, void *arg)
 {
     (void)arg;
@@ -208,6 +240,9 @@ static void seed_message(const struct quorum_message *m, void *arg)
         bool sasl = m->bytes.len >= 8 && load_u64(m->bytes.data) == (uint64_t)QUORUM_AUTH_MAGIC;
 
         seed("packet", sasl, m->bytes);
+        if (!sasl) {
+            seed_exchange(m);
+        }
     }
 }
 
@@ -285,6 +320,7 @@ static void seed_quorum_file(const char *path, const char *name)
 {
     (void)name;
     vectors_quorum(path, seed_message, NULL);
+    end_exchange();
 }
 
 /* Each JSON object that begins with the name of a service, to the last brace of its line. */
