@@ -44,12 +44,14 @@ static void close_ends_every_open_call(void)
 
 static void close_returns_without_a_server(void)
 {
+    struct tcp_proxy *relay = tcp_proxy_new(suite_port());
     struct pawl_client_options options;
     struct pawl_client *c;
     int64_t began;
 
     options_for_test(&options);
-    options.servers = "127.0.0.1:1";
+    tcp_proxy_down(relay); /* takes nobody */
+    options.servers = tcp_proxy_address(relay);
     EXPECT_INT(pawl_client_open(&options, &c), PAWL_OK);
     began = now_ms();
     pawl_client_close_within(c, 2000);
@@ -137,7 +139,7 @@ static void closing_inside_a_callback_is_allowed(void)
     struct closer k = {.c = open_main()};
     struct pawl_client *other = open_other();
     struct pawl_reply *r;
-    int64_t end = now_ms() + 10000;
+    int64_t end = now_ms() + LONG_MS;
 
     r = DO(create, k.c, PAWL_CREATE(.path = at("e"), .mode = PAWL_EPHEMERAL));
     EXPECT_OK(r);
@@ -147,7 +149,7 @@ static void closing_inside_a_callback_is_allowed(void)
     }
     atomic_store(&k.ready, true);
     if (suite.face == FACE_BLOCKING || suite.face == FACE_ASYNC) {
-        EXPECT(wait_until(NULL, three_after, &k, 10000));
+        EXPECT(wait_until(NULL, three_after, &k, LONG_MS));
     } else {
         while (!k.closed && now_ms() < end) {
             wait_until(k.c, three_after, &k, 20);
@@ -194,7 +196,7 @@ static void closing_inside_a_listener_is_allowed(void)
     options.on_state_arg = &k;
     (void)open_main_with(&options);
     tcp_proxy_down(relay);
-    EXPECT(wait_until(NULL, is_closed, &k, 10000));
+    EXPECT(wait_until(NULL, is_closed, &k, LONG_MS));
 }
 
 static void a_hundred_handles_come_and_go(void)
@@ -268,7 +270,7 @@ static void a_child_gets_an_error_and_can_open_its_own(void)
     fflush(stdout);
     pid = fork();
     if (pid == 0) {
-        alarm(15);
+        alarm(LONG_MS / 1000);
         _exit(in_the_child(c, view));
     }
     EXPECT(waitpid(pid, &status, 0) == pid);
@@ -308,7 +310,7 @@ static void a_child_of_a_busy_parent_does_not_hang(void)
         pid_t pid = fork();
 
         if (pid == 0) {
-            alarm(5);
+            alarm(LONG_MS / 1000);
             _exit(pawl_get(k.c, "/", NULL, NULL) == PAWL_ERR_FORKED ? 0 : 1);
         }
         EXPECT(waitpid(pid, &status, 0) == pid);
@@ -359,7 +361,7 @@ static int continue_in_child(struct pawl_bytes blob, int64_t session)
     options.dispatch = PAWL_DISPATCH_THREAD;
     options.attach = blob;
     if (pawl_client_open(&options, &c) != PAWL_OK ||
-        pawl_client_wait_connected(c, 5000) != PAWL_OK) {
+        pawl_client_wait_connected(c, LONG_MS) != PAWL_OK) {
         return 1;
     }
     if (pawl_client_session_id(c) != session) {
@@ -382,7 +384,7 @@ static void another_process_takes_a_session_over(void)
     fflush(stdout);
     pid = fork();
     if (pid == 0) {
-        alarm(15);
+        alarm(LONG_MS / 1000);
         _exit(continue_in_child((struct pawl_bytes){blob, len}, session));
     }
     EXPECT(waitpid(pid, &status, 0) == pid);
@@ -418,17 +420,22 @@ static void an_expired_blob_leads_to_a_new_session(void)
 {
     struct pawl_client_options options;
     struct states states = {0};
-    struct pawl_client *c;
-    int64_t session;
+    struct pawl_client *c, *other = open_other();
+    int64_t session, end;
     void *blob = NULL;
     size_t len;
 
     options_for_test(&options);
-    options.session_timeout_ms = 600;
+    options.session_timeout_ms = 2000;
     c = open_main_with(&options);
     session = pawl_client_session_id(c);
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_EPHEMERAL)));
     EXPECT_INT(pawl_client_detach(c, (struct pawl_bytes){0}, &blob, &len), PAWL_OK);
-    sleep_ms(2000); /* it is the server's clock that counts */
+    for (end = now_ms() + LONG_MS; DO(exists, other, at("e"), NULL)->err == PAWL_OK;) {
+        EXPECT(now_ms() < end); /* it is the server's clock that counts */
+        sleep_ms(20);
+    }
+    pawl_client_close(other);
     options.attach = (struct pawl_bytes){blob, len};
     options.on_state = on_state;
     options.on_state_arg = &states;

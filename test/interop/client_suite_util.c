@@ -238,7 +238,7 @@ struct pawl_client *open_with(const struct pawl_client_options *options)
     struct pawl_client *c = NULL;
 
     EXPECT_INT(pawl_client_open(options, &c), PAWL_OK);
-    EXPECT_INT(pawl_client_wait_connected(c, 10000), PAWL_OK);
+    EXPECT_INT(pawl_client_wait_connected(c, LONG_MS), PAWL_OK);
     return c;
 }
 
