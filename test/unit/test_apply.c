@@ -298,18 +298,20 @@ static void sessions_come_and_go_with_their_ephemerals(void **state)
     run(&w, 3, 7, ephemeral, NULL);
     ephemeral.path = bytes_str("/other");
     run(&w, 4, 8, ephemeral, NULL);
+    ephemeral.path = bytes_str("/e3");
+    run(&w, 5, 7, ephemeral, NULL);
     changes(&w);
     strbuf_init(&paths, STRBUF_NO_LIMIT);
     jute_write_str(&paths, "/e2");
     jute_write_str(&paths, "/gone");
-    run(&w, 5, 7, (struct txn_op){.type = TXN_CLOSE_SESSION, .deleted = {2, strbuf_bytes(&paths)}},
+    run(&w, 6, 7, (struct txn_op){.type = TXN_CLOSE_SESSION, .deleted = {2, strbuf_bytes(&paths)}},
         NULL);
     strbuf_fini(&paths);
     /* First those on the list, then whatever else there is of it. */
-    assert_string_equal(changes(&w), "-/e2 -/e1 ");
+    assert_string_equal(changes(&w), "-/e2 -/e3 -/e1 ");
     assert_false(tree_session_get(w.tree, 7, NULL));
     assert_true(exists(&w, "/other"));
-    assert_int_equal(stored(&w, "/").pzxid, 5);
+    assert_int_equal(stored(&w, "/").pzxid, 6);
     world_fini(&w);
 }
 

@@ -66,11 +66,54 @@ static void a_place_of_another_session_is_not_taken_up(void **state)
     engine_unref(e);
 }
 
+/* A handle that is handed over again before anybody has asked for the place. */
+static void what_nobody_took_up_goes_on(void **state)
+{
+    struct engine *e = engine_with_place(), *next = engine_with_place();
+    struct pawl_client view = {.e = next, .prefix = ""};
+    struct strbuf blob;
+    struct jute_reader r;
+    char *path = NULL;
+    int64_t token = 0;
+
+    (void)state;
+    assert_true(place_inherit(&view, "/q", "-lock-", &path, &token)); /* the one it has */
+    free(path);
+    strbuf_init(&blob, STRBUF_NO_LIMIT);
+    places_write(&e->places, 7, &blob);
+    r = jute_reader_of(strbuf_bytes(&blob));
+    assert_int_equal(places_read(&next->places, 7, &r), 0);
+    assert_true(place_inherit(&view, "/q", "-lock-", &path, &token));
+    assert_string_equal(path, "/q/x-lock-0000000003");
+    assert_int_equal(token, 55);
+    free(path);
+    strbuf_fini(&blob);
+    engine_unref(e);
+    engine_unref(next);
+}
+
+/* Of a session that is over nothing does. */
+static void what_belongs_to_another_session_does_not_go_on(void **state)
+{
+    struct engine *e = engine_with_place();
+    struct strbuf blob;
+
+    (void)state;
+    strbuf_init(&blob, STRBUF_NO_LIMIT);
+    places_write(&e->places, 8, &blob);
+    assert_int_equal(blob.len, 4);
+    assert_int_equal(load_u32(blob.data), 0);
+    strbuf_fini(&blob);
+    engine_unref(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_place_is_taken_up_once),
         cmocka_unit_test(a_place_of_another_session_is_not_taken_up),
+        cmocka_unit_test(what_nobody_took_up_goes_on),
+        cmocka_unit_test(what_belongs_to_another_session_does_not_go_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -532,6 +532,109 @@ static void a_log_cut_at_any_length_is_torn_there(void **state)
     teardown(&f);
 }
 
+/* The first four bytes of a sum are always zero: that they alone stand at the end of a sector
+ * proves no loss. */
+static void zeroes_of_a_sum_are_no_lost_sector(void **state)
+{
+    enum { SECOND_AT = 508 }; /* four bytes before the end of the sector */
+    uint8_t changed[SECOND_AT + 49];
+    struct strbuf first;
+    struct fixture f;
+    size_t overhead;
+
+    (void)state;
+    setup(&f, NULL);
+    strbuf_init(&first, STRBUF_NO_LIMIT);
+    put_large_record(&first, 1, 0);
+    overhead = first.len;
+    strbuf_clear(&first);
+    put_large_record(&first, 1, SECOND_AT - 16 - overhead);
+    assert_int_equal(txnlog_append(f.log, first.data, first.len, 1), 0);
+    assert_int_equal(append(&f, 2, 2), 0);
+    assert_int_equal(file(&f, "log.1").len, sizeof(changed));
+    memcpy(changed, file(&f, "log.1").data, sizeof(changed));
+    changed[SECOND_AT + 20] ^= 1;
+    sim_disk_put(f.sim, FOLDER "/log.1", bytes_of(changed, sizeof(changed)));
+    expect_records(&f, 0, 1, 1, TXNLOG_DAMAGED);
+    strbuf_fini(&first);
+    teardown(&f);
+}
+
+/* Also one that came late in the log, and one that came before a smaller one. */
+static void the_largest_session_and_the_latest_time_are_remembered(void **state)
+{
+    static const int64_t sessions[] = {5, 9, 3}, times[] = {50, 20, 30};
+    struct txn_op op = {.type = TXN_ERROR, .err = -101};
+    struct txnlog_record record;
+    struct txnlog_reader *r;
+    struct strbuf batch;
+    struct fixture f;
+
+    (void)state;
+    setup(&f, NULL);
+    strbuf_init(&batch, STRBUF_NO_LIMIT);
+    for (int i = 0; i < 3; i++) {
+        struct txn_header header = {
+            .client_id = sessions[i], .zxid = i + 1, .time_ms = times[i], .type = TXN_ERROR};
+        size_t mark = log_record_begin(&batch);
+
+        txn_header_write(&batch, &header);
+        txn_op_write(&batch, &op);
+        log_record_end(&batch, mark);
+    }
+    assert_int_equal(txnlog_append(f.log, batch.data, batch.len, 1), 0);
+    r = open_reader(&f, 0);
+    while (txnlog_reader_next(r, &record) == TXNLOG_RECORD) {
+    }
+    assert_int_equal(txnlog_reader_seen(r).session_id, 9);
+    assert_int_equal(txnlog_reader_seen(r).time_ms, 50);
+    txnlog_reader_close(r);
+    strbuf_fini(&batch);
+    teardown(&f);
+}
+
+/* A node may hold a copy of a log. In a record that was cut short that is no sound record, as long
+ * as its zxid is from nowhere near. */
+static void a_record_inside_a_torn_one_is_data(void **state)
+{
+    struct txn_header header = {.zxid = 2, .type = TXN_SET_DATA};
+    struct txn_op op = {.type = TXN_SET_DATA, .path = bytes_str("/")};
+    struct strbuf inner, outer;
+    struct fixture f;
+    size_t mark;
+
+    (void)state;
+    setup(&f, NULL);
+    strbuf_init(&inner, STRBUF_NO_LIMIT);
+    strbuf_init(&outer, STRBUF_NO_LIMIT);
+    put_record(&inner, 0x7000000000000001);
+    txnlog_fill_sums(inner.data, inner.len);
+    op.data = strbuf_bytes(&inner);
+    assert_int_equal(append(&f, 1, 1), 0);
+    mark = log_record_begin(&outer);
+    txn_header_write(&outer, &header);
+    txn_op_write(&outer, &op);
+    log_record_end(&outer, mark);
+    assert_int_equal(txnlog_append(f.log, outer.data, outer.len, 2), 0);
+    sim_disk_put(f.sim, FOLDER "/log.1",
+                 bytes_of(file(&f, "log.1").data, file(&f, "log.1").len - 5)); /* its end */
+    expect_records(&f, 0, 1, 1, TXNLOG_TORN);
+    strbuf_fini(&inner);
+    strbuf_fini(&outer);
+    teardown(&f);
+}
+
+static void an_epoch_begins_with_its_first_transaction(void **state)
+{
+    (void)state;
+    assert_true(zxid_may_follow(0x100000004, 0x100000003));
+    assert_true(zxid_may_follow(0x100000003, 0x100000003));
+    assert_false(zxid_may_follow(0x100000005, 0x100000003));
+    assert_true(zxid_may_follow(0x200000000, 0x100000003));
+    assert_true(zxid_may_follow(0x300000001, 0x100000003));
+    assert_false(zxid_may_follow(0x200000002, 0x100000003));
+}
+
 static void read_errors_are_not_taken_for_the_end(void **state)
 {
     struct txnlog_record record;
@@ -620,6 +723,10 @@ int main(void)
         cmocka_unit_test(a_record_above_the_limit_is_damage),
         cmocka_unit_test(a_changed_byte_never_passes_unnoticed),
         cmocka_unit_test(a_log_cut_at_any_length_is_torn_there),
+        cmocka_unit_test(zeroes_of_a_sum_are_no_lost_sector),
+        cmocka_unit_test(the_largest_session_and_the_latest_time_are_remembered),
+        cmocka_unit_test(a_record_inside_a_torn_one_is_data),
+        cmocka_unit_test(an_epoch_begins_with_its_first_transaction),
         cmocka_unit_test(read_errors_are_not_taken_for_the_end),
         cmocka_unit_test(truncation_takes_back_later_logs_and_snapshots),
         cmocka_unit_test(truncation_to_what_is_not_there_touches_nothing),
