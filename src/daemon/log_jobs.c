@@ -100,10 +100,12 @@ static void keep_snapshots_away(struct log_jobs *jobs)
 static int log_reload(struct log_task *task, struct txnlog *log)
 {
     struct log_jobs *jobs = task->jobs;
+    struct recovery_options options = jobs->recovery;
     struct log_result *result = &task->result;
-    int rc = recovery_load(jobs->data_disk, jobs->log_disk, &jobs->recovery, &result->tree,
-                           &result->report);
+    int rc;
 
+    options.accept_loss = false; /* that was for the start */
+    rc = recovery_load(jobs->data_disk, jobs->log_disk, &options, &result->tree, &result->report);
     if (rc != PAWL_OK) {
         snprintf(result->error, sizeof(result->error), "%s", result->report.error);
         return rc;

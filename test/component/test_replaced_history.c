@@ -402,6 +402,61 @@ static void a_stream_that_makes_no_tree_is_refused_and_changes_nothing(void **st
     sim_disk_free(s);
 }
 
+/* dataDir and dataLogDir are two: either may be synced, or lost, without the other. */
+static void two_disks_are_replaced_together(void **state)
+{
+    struct recovery_options options = {.tree = history_tree_options};
+    uint64_t n = 0;
+    int rc;
+
+    (void)state;
+    do {
+        struct txnlog *log;
+        struct sim_disk *logs = member_disk(n, N_TXNS, &log), *snapshots = sim_disk_new(n);
+        struct received_options to = {.snapshot_disk = sim_disk_disk(snapshots),
+                                      .log_disk = sim_disk_disk(logs),
+                                      .folder = STORE_FOLDER,
+                                      .reading.tree = history_tree_options};
+        struct sim_disk *victim = n % 2 == 0 ? logs : snapshots;
+        struct tree *t = tree_at(leaders, 75), *tree;
+        struct recovery_report report;
+        struct snapshot_info info;
+        struct received *r;
+        struct strbuf body;
+
+        txnlog_close(log);
+        for (int64_t zxid = 0; zxid <= N_TXNS; zxid += SNAPSHOT_EVERY) {
+            char name[64];
+
+            snprintf(name, sizeof(name), STORE_FOLDER "/snapshot.%" PRIx64, (uint64_t)zxid);
+            sim_disk_put(snapshots, name, sim_disk_get(logs, name));
+            assert_int_equal(disk_remove(sim_disk_disk(logs), name), 0);
+        }
+        assert_int_equal(disk_sync_folder(sim_disk_disk(logs), STORE_FOLDER), 0);
+        body_of(t, 75, &body);
+        tree_free(t);
+        sim_disk_crash_at(victim, sim_disk_calls(victim) + ++n / 2 + 1);
+        rc = received_begin(&to, 75, &r);
+        if (rc == 0) {
+            rc = received_write(r, body.data, body.len);
+            rc = rc == 0 ? received_finish(r, &tree, &info) : (received_abort(r), rc);
+        }
+        if (rc == 0) {
+            tree_free(tree);
+        }
+        sim_disk_restart(logs, SIM_LOSE_SOME);
+        sim_disk_restart(snapshots, SIM_LOSE_SOME);
+        assert_int_equal(recovery_load(to.snapshot_disk, to.log_disk, &options, &tree, &report), 0);
+        assert_true(report.last_zxid == 75 || (report.last_zxid == N_TXNS && rc != 0));
+        history_expect(report.last_zxid == 75 ? leaders : ours, tree, report.last_zxid);
+        tree_free(tree);
+        strbuf_fini(&body);
+        sim_disk_free(logs);
+        sim_disk_free(snapshots);
+    } while (rc != 0 || n % 2 != 0);
+    assert_true(n > 30);
+}
+
 /* Half of one, and the process dies. */
 static void a_half_is_removed_at_the_start(void **state)
 {
@@ -569,6 +624,7 @@ int main(void)
         cmocka_unit_test(a_snapshot_replaces_all_or_nothing_whenever_the_power_goes),
         cmocka_unit_test(a_snapshot_that_cannot_be_written_changes_nothing),
         cmocka_unit_test(a_stream_that_makes_no_tree_is_refused_and_changes_nothing),
+        cmocka_unit_test(two_disks_are_replaced_together),
         cmocka_unit_test(a_half_is_removed_at_the_start),
         cmocka_unit_test(what_was_replaced_is_kept_until_the_next_one),
         cmocka_unit_test(a_stream_of_zookeepers_becomes_a_snapshot),
