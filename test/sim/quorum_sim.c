@@ -2,167 +2,33 @@
 /* quorum_sim.c - ensembles under one seed each: election and ZAB against everything that can
  * happen.
  *
- *   pawl-sim --seeds A..B [--members N] [--break RULE] [--expect-within N] [--trace]
+ *   pawl-sim --seeds A..B [--members N] [--break RULE] [--trace] [--quiet]
  *   pawl-sim --seeds A..A --keep 3,17,21 --trace      the run of a seed with so much of its plan
+ *   pawl-sim --every-effect [--members N]            one life, with every crash that it can have
  *   pawl-sim --scenario FILE [--write]                see sim_ensemble_scenario.c
  *
  * A seed whose run breaks a rule is made shorter by leaving out as much of its plan as possible,
- * and its replay line is printed. With --break, a rule of the quorum does not hold
- * (quorum/broken.h) and it is good when that is found: within N seeds, or the program fails. */
+ * and its replay line is printed; --quiet: it is not. With --break, a rule of the quorum does not
+ * hold (quorum/broken.h), and the program fails when none of the seeds finds that. */
+#include "quorum_sim.h"
+
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/assert.h"
 #include "base/memory.h"
 #include "quorum/broken.h"
-#include "sim_ensemble.h"
 #include "sim_ensemble_scenario.h"
 
-enum {
-    SECOND_US = 1000000,
-    LOOK_US = 100000,    /* so often a quiet world is looked at */
-    SETTLED_TICKS = 300, /* so long after the end of trouble at the latest everybody serves */
-    CALLS_AT_THE_END = 2,
-    MOST_RUNS_TO_SHRINK = 2000,
-};
+enum { MOST_RUNS_TO_SHRINK = 2000 };
 
 struct options {
     uint64_t first, last;
     int members;
     const char *broken, *keep, *scenario;
-    uint64_t within;
-    bool trace, write, quiet;
+    bool trace, write, quiet, every_effect;
 };
-
-struct totals {
-    uint64_t runs, events, steps, answered, failed, committed, epochs;
-    int64_t simulated_us, longest_quiet_us;
-};
-
-/* ---- one run ---- */
-
-static jmp_buf *end_of_run;
-static struct world *current;
-
-_Noreturn void __wrap_assert_failed(const char *expression, const char *file, int line);
-_Noreturn void __real_assert_failed(const char *expression, const char *file, int line);
-
-/* An assertion of the members ends the run like anything else. */
-_Noreturn void __wrap_assert_failed(const char *expression, const char *file, int line)
-{
-    if (current == NULL) {
-        __real_assert_failed(expression, file, line);
-    }
-    world_violated(current, "ASSERT(%s) at %s:%d", expression, file, line);
-}
-
-static void start_all(struct world *w)
-{
-    for (int i = 0; i < w->n_members; i++) {
-        world_start(w, i);
-    }
-}
-
-static void run_until(struct world *w, int64_t limit_us)
-{
-    while (world_step(w, limit_us)) {
-    }
-}
-
-/* Everybody comes to serve the same again, soon, and every call has ended. */
-static void settle(struct world *w)
-{
-    int64_t end = w->now_us + SETTLED_TICKS * w->plan->tick_ms * 1000;
-
-    while (!world_all_run(w) || !world_is_settled(w)) {
-        if (w->now_us > end) {
-            world_violated(w, "liveness: not settled %d ticks after the trouble", SETTLED_TICKS);
-        }
-        run_until(w, w->now_us + LOOK_US);
-    }
-}
-
-static void ask_everybody(struct world *w)
-{
-    uint64_t answered = w->judge.n_answered;
-
-    for (int k = 0; k < CALLS_AT_THE_END; k++) {
-        for (int i = 0; i < w->n_members; i++) {
-            toy_ask(&w->members[i], ASK_WRITE);
-            toy_ask(&w->members[i], ASK_SYNC);
-        }
-    }
-    settle(w);
-    if (w->plan->counter_limit == 0 &&
-        w->judge.n_answered != answered + (uint64_t)(2 * CALLS_AT_THE_END * w->n_members)) {
-        world_violated(w, "liveness: calls fail where everything is fair");
-    }
-}
-
-static void live(struct world *w, struct totals *t)
-{
-    int64_t quiet;
-
-    start_all(w);
-    run_until(w, w->plan->trouble_us + 1);
-    world_calm(w);
-    quiet = w->now_us;
-    run_until(w, w->now_us + SECOND_US); /* what is under way arrives */
-    settle(w);
-    quiet = w->now_us - quiet;
-    ask_everybody(w);
-    if (quiet > t->longest_quiet_us) {
-        t->longest_quiet_us = quiet;
-    }
-}
-
-static void add_up(struct totals *t, const struct world *w)
-{
-    t->runs++;
-    t->events += w->n_events;
-    t->steps += w->n_steps;
-    t->answered += w->judge.n_answered;
-    t->failed += w->judge.n_failed;
-    t->committed += w->judge.committed.n;
-    t->epochs += w->judge.n_leader_epochs;
-    t->simulated_us += w->now_us;
-}
-
-static void print_line(void *arg, const char *text)
-{
-    fprintf(arg, "%s\n", text);
-}
-
-/* False: a rule was broken, `why` says which. What the run had is then left where it is: the
- * program ends soon, and not by returning from main. */
-static bool run(const struct plan *plan, FILE *trace, struct totals *t, char why[256])
-{
-    struct world *w = must_zalloc(sizeof(*w));
-    jmp_buf end;
-
-    end_of_run = &end;
-    if (setjmp(end) != 0) {
-        snprintf(why, 256, "%s", current->why);
-        current = NULL;
-        return false;
-    }
-    world_init(w, plan);
-    w->end = &end;
-    w->line = trace == NULL ? NULL : print_line;
-    w->line_arg = trace;
-    current = w;
-    live(w, t);
-    current = NULL;
-    add_up(t, w);
-    world_fini(w);
-    free(w);
-    return true;
-}
 
 /* ---- shorter ---- */
 
@@ -191,15 +57,16 @@ static bool same_rule(const char *a, const char *b)
 }
 
 /* In the same way. */
-static bool still_fails(const struct plan *whole, const struct selection *s, char why[256])
+static bool still_fails(const struct plan *whole, const struct selection *s,
+                        char why[SIM_WHY_BYTES])
 {
     struct totals ignored = {0};
     struct plan plan;
-    char now[256];
+    char now[SIM_WHY_BYTES];
     bool failed;
 
     select_items(&plan, whole, s);
-    failed = !run(&plan, NULL, &ignored, now) && same_rule(now, why);
+    failed = !sim_run(&plan, NULL, &ignored, now) && same_rule(now, why);
     plan_fini(&plan);
     if (failed) {
         memcpy(why, now, sizeof(now));
@@ -209,7 +76,7 @@ static bool still_fails(const struct plan *whole, const struct selection *s, cha
 
 /* Leaves out the `many` kept items from the `at`-th on; false: then nothing fails any more. */
 static bool leave_out(const struct plan *whole, struct selection *s, size_t at, size_t many,
-                      char why[256])
+                      char why[SIM_WHY_BYTES])
 {
     bool *before = must_alloc(s->n * sizeof(bool));
     size_t seen = 0, n_before = s->n_kept;
@@ -232,7 +99,7 @@ static bool leave_out(const struct plan *whole, struct selection *s, size_t at, 
 }
 
 /* Half of it, a quarter of it, ... single items, as long as it goes on failing. */
-static void shrink(const struct plan *whole, struct selection *s, char why[256])
+static void shrink(const struct plan *whole, struct selection *s, char why[SIM_WHY_BYTES])
 {
     size_t many = s->n_kept / 2, runs = 0;
     bool shorter;
@@ -289,7 +156,8 @@ static void select_all(struct selection *s, size_t n)
     s->n = s->n_kept = n;
 }
 
-static void report_failure(const struct plan *plan, const struct options *o, char why[256])
+static void report_failure(const struct plan *plan, const struct options *o,
+                           char why[SIM_WHY_BYTES])
 {
     struct selection s;
 
@@ -320,7 +188,7 @@ static void select_listed(struct selection *s, const char *list)
 
 /* A run of a part of a plan, as --keep lists it. */
 static bool run_part(const struct plan *whole, const struct options *o, struct totals *t,
-                     char why[256])
+                     char why[SIM_WHY_BYTES])
 {
     struct selection s;
     struct plan part;
@@ -329,7 +197,7 @@ static bool run_part(const struct plan *whole, const struct options *o, struct t
     select_all(&s, whole->n);
     select_listed(&s, o->keep);
     select_items(&part, whole, &s);
-    good = run(&part, o->trace ? stdout : NULL, t, why);
+    good = sim_run(&part, o->trace ? stdout : NULL, t, why);
     plan_fini(&part);
     free(s.kept);
     if (!good) {
@@ -338,7 +206,8 @@ static bool run_part(const struct plan *whole, const struct options *o, struct t
     return good;
 }
 
-static bool run_seed(uint64_t seed, const struct options *o, struct totals *t, char why[256])
+static bool run_seed(uint64_t seed, const struct options *o, struct totals *t,
+                     char why[SIM_WHY_BYTES])
 {
     struct plan plan;
     bool good;
@@ -347,10 +216,8 @@ static bool run_seed(uint64_t seed, const struct options *o, struct totals *t, c
     if (o->keep != NULL) {
         good = run_part(&plan, o, t, why);
     } else {
-        good = run(&plan, o->trace ? stdout : NULL, t, why);
-        if (!good && o->broken == NULL) {
-            report_failure(&plan, o, why);
-        } else if (!good && !o->quiet) {
+        good = sim_run(&plan, o->trace ? stdout : NULL, t, why);
+        if (!good && !o->quiet) {
             report_failure(&plan, o, why);
         }
     }
@@ -358,29 +225,11 @@ static bool run_seed(uint64_t seed, const struct options *o, struct totals *t, c
     return good;
 }
 
-static void print_totals(const struct totals *t, double seconds)
-{
-    printf("%" PRIu64 " seeds, %.1f simulated hours, %" PRIu64 " events, %" PRIu64
-           " steps of members in %.1f s; %" PRIu64 " epochs, %" PRIu64 " transactions, %" PRIu64
-           " calls answered, %" PRIu64 " not; at most %.1f s until all served again\n",
-           t->runs, (double)t->simulated_us / SECOND_US / 3600, t->events, t->steps, seconds,
-           t->epochs, t->committed, t->answered, t->failed,
-           (double)t->longest_quiet_us / SECOND_US);
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static int run_seeds(const struct options *o)
 {
     struct totals t = {0};
-    double begun = now_s();
-    char why[256] = "";
+    double begun = sim_now_s();
+    char why[SIM_WHY_BYTES] = "";
     uint64_t seed;
 
     for (seed = o->first; seed <= o->last; seed++) {
@@ -388,7 +237,7 @@ static int run_seeds(const struct options *o)
             break;
         }
     }
-    print_totals(&t, now_s() - begun);
+    sim_print_totals(&t, sim_now_s() - begun);
     if (o->broken == NULL) {
         return seed <= o->last;
     }
@@ -461,6 +310,8 @@ static bool read_options(int argc, char **argv, struct options *o)
             o->write = true;
         } else if (strcmp(argv[i], "--quiet") == 0) {
             o->quiet = true;
+        } else if (strcmp(argv[i], "--every-effect") == 0) {
+            o->every_effect = true;
         } else if (i + 1 == argc || !read_option(argv[i], argv[i + 1], o)) {
             return false;
         } else {
@@ -477,11 +328,15 @@ int main(int argc, char **argv)
 
     setvbuf(stdout, NULL, _IOLBF, 1 << 16);
     if (!read_options(argc, argv, &o)) {
-        fprintf(stderr, "usage: pawl-sim [--seeds A..B] [--members N] [--break RULE] [--quiet]\n"
-                        "                [--keep I,J,...] [--trace] | --scenario FILE [--write]\n");
+        fprintf(stderr,
+                "usage: pawl-sim [--seeds A..B] [--members N] [--break RULE] [--quiet]\n"
+                "                [--keep I,J,...] [--trace] | --every-effect [--members N] |\n"
+                "                --scenario FILE [--write]\n");
         return 2;
     }
-    rc = o.scenario != NULL ? scenario_run(o.scenario, o.write) : run_seeds(&o);
+    rc = o.scenario != NULL ? scenario_run(o.scenario, o.write)
+         : o.every_effect   ? sim_every_effect(o.members == 0 ? 3 : o.members)
+                            : run_seeds(&o);
     fflush(stdout);
     if (o.broken != NULL || rc != 0) {
         _exit(rc); /* what failed runs have left is not looked at */

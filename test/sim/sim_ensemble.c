@@ -179,6 +179,7 @@ void member_sends_snapshot(struct sim_member *m, uint64_t link, struct bytes sna
 bool member_may_do(struct sim_member *m)
 {
     if (m->effects_to_crash == 0 || --m->effects_to_crash > 0) {
+        m->n_effects++;
         return true;
     }
     world_crash(m->world, m->index, m->crash_power ? CRASH_POWER : CRASH_KILLED, m->crash_until_us);

@@ -37,6 +37,7 @@ struct sim_member {
     int64_t paused_until_us;                   /* not in the past: it is */
     int64_t clock_ahead_us, clock_per_million; /* its clock: that much ahead, and faster */
     int64_t woken_at_us;                       /* the time for which it has a wake-up */
+    uint64_t n_effects;                        /* carried out so far */
     int64_t effects_to_crash;                  /* before its so many-th effect from now; 0: none */
     bool crash_power;
     int64_t crash_until_us;

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "quorum_sim.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "sim_ensemble.h"
+
+enum {
+    SECOND_US = 1000000,
+    LOOK_US = 100000,    /* so often a quiet world is looked at */
+    SETTLED_TICKS = 120, /* so long after the end of trouble at the latest everybody serves */
+    CALLS_AT_THE_END = 2,
+};
+
+static jmp_buf *end_of_run;
+static struct world *current;
+
+_Noreturn void __wrap_assert_failed(const char *expression, const char *file, int line);
+_Noreturn void __real_assert_failed(const char *expression, const char *file, int line);
+
+/* An assertion of the members ends the run like anything else. */
+_Noreturn void __wrap_assert_failed(const char *expression, const char *file, int line)
+{
+    if (current == NULL) {
+        __real_assert_failed(expression, file, line);
+    }
+    world_violated(current, "ASSERT(%s) at %s:%d", expression, file, line);
+}
+
+static void start_all(struct world *w)
+{
+    for (int i = 0; i < w->n_members; i++) {
+        world_start(w, i);
+    }
+}
+
+static void run_until(struct world *w, int64_t limit_us)
+{
+    while (world_step(w, limit_us)) {
+    }
+}
+
+/* Everybody comes to serve the same again, soon, and every call has ended. */
+static void settle(struct world *w)
+{
+    int64_t end = w->now_us + SETTLED_TICKS * w->plan->tick_ms * 1000;
+
+    while (!world_all_run(w) || !world_is_settled(w)) {
+        if (w->now_us > end) {
+            world_violated(w, "liveness: not settled %d ticks after the trouble", SETTLED_TICKS);
+        }
+        run_until(w, w->now_us + LOOK_US);
+    }
+}
+
+static void ask_everybody(struct world *w)
+{
+    uint64_t answered = w->judge.n_answered;
+
+    for (int k = 0; k < CALLS_AT_THE_END; k++) {
+        for (int i = 0; i < w->n_members; i++) {
+            toy_ask(&w->members[i], ASK_WRITE);
+            toy_ask(&w->members[i], ASK_SYNC);
+        }
+    }
+    settle(w);
+    if (w->plan->counter_limit == 0 &&
+        w->judge.n_answered != answered + (uint64_t)(2 * CALLS_AT_THE_END * w->n_members)) {
+        world_violated(w, "liveness: calls fail where everything is fair");
+    }
+}
+
+static void live(struct world *w, struct totals *t)
+{
+    int64_t quiet;
+
+    start_all(w);
+    run_until(w, w->plan->trouble_us + 1);
+    world_calm(w);
+    quiet = w->now_us;
+    run_until(w, w->now_us + SECOND_US); /* what is under way arrives */
+    settle(w);
+    quiet = w->now_us - quiet;
+    ask_everybody(w);
+    if (quiet > t->longest_quiet_us) {
+        t->longest_quiet_us = quiet;
+    }
+}
+
+static void add_up(struct totals *t, const struct world *w)
+{
+    t->runs++;
+    t->events += w->n_events;
+    t->steps += w->n_steps;
+    t->answered += w->judge.n_answered;
+    t->failed += w->judge.n_failed;
+    t->committed += w->judge.committed.n;
+    t->epochs += w->judge.n_leader_epochs;
+    t->simulated_us += w->now_us;
+    for (int i = 0; i < w->n_members; i++) {
+        t->effects[i] = w->members[i].n_effects;
+    }
+}
+
+static void print_line(void *arg, const char *text)
+{
+    fprintf(arg, "%s\n", text);
+}
+
+bool sim_run(const struct plan *plan, FILE *trace, struct totals *t, char why[SIM_WHY_BYTES])
+{
+    struct world *w = must_zalloc(sizeof(*w));
+    jmp_buf end;
+
+    end_of_run = &end;
+    if (setjmp(end) != 0) {
+        snprintf(why, SIM_WHY_BYTES, "%s", current->why);
+        current = NULL;
+        return false;
+    }
+    world_init(w, plan);
+    w->end = &end;
+    w->line = trace == NULL ? NULL : print_line;
+    w->line_arg = trace;
+    current = w;
+    live(w, t);
+    current = NULL;
+    add_up(t, w);
+    world_fini(w);
+    free(w);
+    return true;
+}
+
+void sim_print_totals(const struct totals *t, double seconds)
+{
+    printf("%" PRIu64 " runs, %.1f simulated hours, %" PRIu64 " events, %" PRIu64
+           " steps of members in %.1f s; %" PRIu64 " epochs, %" PRIu64 " transactions, %" PRIu64
+           " calls answered, %" PRIu64 " not; at most %.1f s until all served again\n",
+           t->runs, (double)t->simulated_us / SECOND_US / 3600, t->events, t->steps, seconds,
+           t->epochs, t->committed, t->answered, t->failed,
+           (double)t->longest_quiet_us / SECOND_US);
+}
+
+double sim_now_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
