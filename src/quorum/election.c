@@ -328,14 +328,21 @@ static void election_consider(struct election *e, int64_t now_us, struct electio
 
 /* --- hearing --- */
 
-static void election_enter_round(struct election *e, int64_t now_us, const struct heard *h,
-                                 struct election_effects *out)
+static void election_enter_round(struct election *e, int64_t now_us, int64_t round,
+                                 struct vote vote, struct election_effects *out)
 {
-    e->round = h->round;
+    e->round = round;
     for (size_t i = 0; i < e->config->n_members; i++) {
         e->in_round[i].present = false;
     }
-    election_propose(e, now_us, election_beats(e, &h->vote, &e->own) ? h->vote : e->own, out);
+    election_propose(e, now_us, election_beats(e, &vote, &e->own) ? vote : e->own, out);
+}
+
+/* Nobody knows better than this server where its history ends. Such a vote is from before a leader
+ * cut it back, and must not win: the one elected would lack what it was elected for. */
+static bool election_is_outdated(const struct election *e, const struct vote *vote)
+{
+    return e->voter && vote->leader == e->id && !election_same_vote(vote, &e->own);
 }
 
 /* A message of somebody who looks for a leader, too. */
@@ -355,12 +362,18 @@ static void election_hear_looking(struct election *e, int64_t now_us, int index,
         }
         return;
     }
+    if (better && election_is_outdated(e, &h->vote)) {
+        /* Who has it does not give it up in its round. */
+        election_enter_round(e, now_us, (int64_t)((uint64_t)h->round + 1), e->own, out);
+        election_consider(e, now_us, out);
+        return;
+    }
     if (h->round > e->round && waiting && !better) {
         quorum_set_add(&e->asked, index); /* the others are about to settle in this round */
         return;
     }
     if (h->round > e->round) {
-        election_enter_round(e, now_us, h, out);
+        election_enter_round(e, now_us, h->round, h->vote, out);
     } else if (better) {
         election_propose(e, now_us, h->vote, out);
     } else if (!election_same_vote(&h->vote, &e->vote)) {

@@ -279,11 +279,31 @@ static void a_better_proposal_is_taken_over_and_told(void **state)
     start_as_1(&s, 5, 0x500000007, 6);
     hear(&s, 2, LOOKING(2, 0x500000007, 1, 6)); /* larger id */
     assert_told(&s, "2 3 4 5", LOOKING(2, 0x500000007, 1, 6));
-    hear(&s, 3, LOOKING(1, 0x500000008, 1, 6)); /* larger zxid */
-    assert_told(&s, "2 3 4 5", LOOKING(1, 0x500000008, 1, 6));
-    hear(&s, 4, LOOKING(1, 1, 1, 7)); /* larger epoch */
-    assert_told(&s, "2 3 4 5", LOOKING(1, 1, 1, 7));
+    hear(&s, 3, LOOKING(5, 0x500000008, 1, 6)); /* larger zxid */
+    assert_told(&s, "2 3 4 5", LOOKING(5, 0x500000008, 1, 6));
+    hear(&s, 4, LOOKING(4, 1, 1, 7)); /* larger epoch */
+    assert_told(&s, "2 3 4 5", LOOKING(4, 1, 1, 7));
     assert_looking(&s);
+    side_fini(&s);
+}
+
+/* Found by the simulator: a leader had cut back server 1, and 5 still remembered its vote. */
+static void a_vote_for_itself_with_what_it_lacks_does_not_win(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_as_1(&s, 5, 0x200000019, 2);
+    hear(&s, 5, LOOKING(1, 0x20000001b, 1, 2));
+    assert_told(&s, "2 3 4 5", LOOKING(1, 0x200000019, 2, 2)); /* in a newer round */
+    hear(&s, 4, LOOKING(1, 0x20000001b, 1, 2));
+    assert_told(&s, "4", LOOKING(1, 0x200000019, 2, 2));
+    hear(&s, 3, LOOKING(1, 0x20000001b, 9, 2));
+    assert_told(&s, "2 3 4 5", LOOKING(1, 0x200000019, 10, 2));
+    hear(&s, 5, LOOKING(5, 0x20000001a, 10, 2));
+    assert_told(&s, "2 3 4 5", LOOKING(5, 0x20000001a, 10, 2));
+    hear(&s, 2, LOOKING(1, 0x200000018, 10, 2)); /* not better: it takes over ours */
+    assert_told(&s, "2", LOOKING(5, 0x20000001a, 10, 2));
     side_fini(&s);
 }
 
@@ -1167,6 +1187,7 @@ int main(void)
         cmocka_unit_test(a_lone_voter_elects_itself_at_once),
         cmocka_unit_test(each_election_is_a_round_further),
         cmocka_unit_test(a_better_proposal_is_taken_over_and_told),
+        cmocka_unit_test(a_vote_for_itself_with_what_it_lacks_does_not_win),
         cmocka_unit_test(a_worse_proposal_is_answered),
         cmocka_unit_test(only_voters_can_be_proposed),
         cmocka_unit_test(who_may_have_lost_its_database_elects_nobody),
