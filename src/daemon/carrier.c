@@ -472,15 +472,13 @@ static void on_carrier_sent(void *arg, stream_id stream)
 {
     struct carrier *c = arg;
     struct sending *s = find_sending(c, stream);
-    link_id to;
+    struct quorum_input in = {0};
 
-    if (s == NULL) {
-        return;
-    }
-    to = s->is_snapshot ? s->to : 0;
-    sending_free(s);
-    if (to != 0) {
-        carrier_do(c, &(struct quorum_input){.kind = QUORUM_IN_SNAPSHOT_SENT, .link = to});
+    if (s != NULL) {
+        in.kind = s->is_snapshot ? QUORUM_IN_SNAPSHOT_SENT : QUORUM_IN_LOG_SENT;
+        in.link = s->to;
+        sending_free(s);
+        carrier_do(c, &in);
     }
 }
 

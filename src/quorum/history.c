@@ -113,15 +113,15 @@ void history_trim(struct history *h, int64_t zxid)
     h->base = zxid;
 }
 
-/* The first run that ends behind `zxid`, or NULL. */
+/* The first run that ends behind `zxid`, or NULL. From the end: that is where most ask. */
 static const struct history_run *run_behind(const struct history *h, int64_t zxid)
 {
-    for (size_t i = 0; i < h->n_runs; i++) {
-        if (h->runs[i].last > zxid) {
-            return &h->runs[i];
-        }
+    size_t i = h->n_runs;
+
+    while (i > 0 && h->runs[i - 1].last > zxid) {
+        i--;
     }
-    return NULL;
+    return i == h->n_runs ? NULL : &h->runs[i];
 }
 
 bool history_has(const struct history *h, int64_t zxid)

@@ -337,6 +337,14 @@ static void snapshot_loaded(struct quorum *q, int64_t zxid)
     q->committed = zxid;
 }
 
+/* What is not committed, or not on disk, is somebody's to send or to ack: it cannot be gone. */
+static void log_trimmed(struct quorum *q, int64_t zxid)
+{
+    int64_t settled = q->durable < q->committed ? q->durable : q->committed;
+
+    history_trim(&q->history, zxid < settled ? zxid : settled);
+}
+
 /* The state that every role has; what the role makes of it comes after. */
 static void note(struct quorum *q, const struct quorum_input *in)
 {
@@ -354,7 +362,7 @@ static void note(struct quorum *q, const struct quorum_input *in)
         snapshot_loaded(q, in->zxid);
         break;
     case QUORUM_IN_LOG_TRIMMED:
-        history_trim(&q->history, in->zxid);
+        log_trimmed(q, in->zxid);
         break;
     default:
         break;
@@ -427,6 +435,7 @@ void quorum_step(struct quorum *q, int64_t now_us, const struct quorum_input *in
                  struct quorum_effects *out)
 {
     ASSERT((q->phase == QUORUM_NEW) == (in->kind == QUORUM_IN_START));
+    ASSERT(in->kind != QUORUM_IN_PROPOSE || q->phase == QUORUM_LEADING);
     ASSERT(now_us >= q->now_us);
     q->now_us = now_us;
     q->out = out;
@@ -541,8 +550,7 @@ struct quorum_status quorum_status(const struct quorum *q)
     };
     struct peer *p;
 
-    leader_for_each(p, q)
-    {
+    peers_for_each (p, q) {
         s.n_learners += p->state == PEER_SERVED;
         s.n_synced_voters += p->state == PEER_SERVED && p->index >= 0;
     }

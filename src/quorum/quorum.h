@@ -70,6 +70,7 @@ enum quorum_input_kind {
     QUORUM_IN_TRUNCATED,   /* zxid: the log ends there, later snapshots are gone, tree reloaded */
     QUORUM_IN_SNAPSHOT_LOADED, /* zxid: on disk, older logs out of use, and the tree is this */
     QUORUM_IN_SNAPSHOT_SENT,   /* link: the last byte of the stream has left */
+    QUORUM_IN_LOG_SENT,        /* link: the last record of SEND_LOG has left */
     QUORUM_IN_LOG_TRIMMED,     /* zxid: the log's files up to here are gone (purged) */
     QUORUM_IN_STOPPED,         /* last_zxid: STOP is done: nothing of the old role is under way,
                                   the tree has all that is logged */
@@ -112,7 +113,8 @@ enum quorum_effect_kind {
 
     QUORUM_DO_SEND,          /* link, packet */
     QUORUM_DO_SEND_LOG,      /* link, from, zxid: all records from..zxid, each as PROPOSAL and
-                                COMMIT; they are durable here. Later packets wait behind them */
+                                COMMIT; they are durable here. Later packets wait behind them;
+                                then LOG_SENT */
     QUORUM_DO_SEND_SNAPSHOT, /* link, zxid: the stream of the tree as it is now, behind the SNAP
                                 packet; later packets wait behind it; then SNAPSHOT_SENT */
 

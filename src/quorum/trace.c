@@ -128,6 +128,7 @@ static const char *const input_names[] = {
     [QUORUM_IN_TRUNCATED] = "TRUNCATED",
     [QUORUM_IN_SNAPSHOT_LOADED] = "SNAPSHOT_LOADED",
     [QUORUM_IN_SNAPSHOT_SENT] = "SNAPSHOT_SENT",
+    [QUORUM_IN_LOG_SENT] = "LOG_SENT",
     [QUORUM_IN_LOG_TRIMMED] = "LOG_TRIMMED",
     [QUORUM_IN_STOPPED] = "STOPPED",
     [QUORUM_IN_PROPOSE] = "PROPOSE",
@@ -162,6 +163,7 @@ void trace_input(struct strbuf *out, const struct quorum_input *in)
         break;
     case QUORUM_IN_LINK_DOWN:
     case QUORUM_IN_SNAPSHOT_SENT:
+    case QUORUM_IN_LOG_SENT:
     case QUORUM_IN_SYNC:
         put_link(out, in->link);
         break;

@@ -50,6 +50,7 @@ struct peer {
     int64_t sent_us;       /* when the last proposal was sent */
     int64_t heard_us;      /* the last packet; in other states since when one is awaited */
     bool sending_snapshot; /* it cannot have heard anything behind it */
+    bool sending_log;      /* READY: it catches up with what was committed meanwhile */
 
     uint64_t pings_sent; /* since UPTODATE: it answers each of those, in order */
     uint64_t pings_answered;
@@ -200,12 +201,26 @@ void leader_begin(struct quorum *q);
 void leader_end(struct quorum *q); /* closes all links */
 void leader_step(struct quorum *q, const struct quorum_input *in);
 int64_t leader_next_us(const struct quorum *q);
-void leader_drop(struct quorum *q, struct peer *p); /* forgets it; the link is closed already */
-void leader_refuse(struct quorum *q, struct peer *p, const char *reason); /* closes it, too */
-void peer_move(struct peer *p, enum peer_state next);
-struct peer *leader_find(const struct quorum *q, link_id id);
 
-#define leader_for_each(p, q)                                                          \
+/* --- zab_peers.c --- */
+
+void peers_add(struct quorum *q, link_id id);
+struct peer *peers_find(const struct quorum *q, link_id id);             /* or NULL */
+void peers_drop(struct quorum *q, struct peer *p);                       /* its link is gone */
+void peers_refuse(struct quorum *q, struct peer *p, const char *reason); /* closes the link, too */
+/* One link per learner: who comes again has lost the old one, even if we have not noticed. */
+void peers_drop_older(struct quorum *q, const struct peer *newer);
+void peer_move(struct peer *p, enum peer_state next);
+
+/* Ourselves, and the voters among the learners that are at least there. */
+struct quorum_set peers_at(const struct quorum *q, enum peer_state state);
+
+/* Every half tick: ends the links of those who are silent, leaves the role when too few are left,
+ * and pings the others. */
+void peers_look_after(struct quorum *q);
+
+/* All of them; the one at hand may be dropped inside. */
+#define peers_for_each(p, q)                                                           \
     for (struct list *at_ = (q)->leader.peers.next, *next_ = at_->next;                \
          at_ != &(q)->leader.peers && ((p) = container_of(at_, struct peer, link), 1); \
          at_ = next_, next_ = at_->next)
@@ -214,8 +229,10 @@ struct peer *leader_find(const struct quorum *q, link_id id);
 
 /* What a learner needs to have our history, and NEWLEADER behind it. */
 void sync_begin(struct quorum *q, struct peer *p);
-/* What was committed meanwhile, UPTODATE, and what is proposed: it is part of the broadcast. */
+/* What was committed meanwhile, UPTODATE, and what is proposed: it is part of the broadcast. If
+ * some of it has to come from the files, that first; it goes on when it has left. */
 void sync_finish(struct quorum *q, struct peer *p);
+void sync_log_sent(struct quorum *q, struct peer *p);
 
 /* --- zab_broadcast.c --- */
 

@@ -42,8 +42,7 @@ void broadcast_propose(struct quorum *q, int64_t zxid, struct bytes payload)
         return;
     }
     quorum_append(q, zxid, payload);
-    leader_for_each(p, q)
-    {
+    peers_for_each (p, q) {
         if (p->state == PEER_SERVED && !p->observer) {
             broadcast_propose_to(q, p, zxid, payload);
         }
@@ -67,8 +66,7 @@ static size_t count_votes(const struct quorum *q, struct vote_count *votes)
     struct peer *p;
 
     votes[n++] = (struct vote_count){q->self, BROKEN(P4) ? history_last(&q->history) : q->durable};
-    leader_for_each(p, q)
-    {
+    peers_for_each (p, q) {
         if (p->index >= 0 && p->state == PEER_SERVED && n < QUORUM_MEMBERS_MAX) {
             votes[n++] = (struct vote_count){p->index, p->acked};
         }
@@ -110,8 +108,7 @@ static void tell_commit(struct quorum *q, const struct recent_entry *entry)
 {
     struct peer *p;
 
-    leader_for_each(p, q)
-    {
+    peers_for_each (p, q) {
         if (p->state != PEER_SERVED || (p->observer && entry->zxid <= p->sent)) {
             continue;
         }
@@ -161,7 +158,7 @@ void broadcast_ack(struct quorum *q, struct peer *p, int64_t zxid)
         return; /* NEWLEADER's, which comes a second time after UPTODATE */
     }
     if (zxid > p->sent) {
-        leader_refuse(q, p, "acks what it was not sent");
+        peers_refuse(q, p, "acks what it was not sent");
         return;
     }
     if (zxid <= p->acked) {

@@ -67,8 +67,7 @@ static bool round_is_confirmed(const struct quorum *q)
     struct peer *p;
 
     quorum_set_add(&set, q->self);
-    leader_for_each(p, q)
-    {
+    peers_for_each (p, q) {
         if (p->index >= 0 && p->state == PEER_SERVED && p->confirmed) {
             quorum_set_add(&set, p->index);
         }
@@ -84,8 +83,7 @@ static void begin_round(struct quorum *q)
     q->leader.round++;
     q->leader.round_open = true;
     q->leader.round_zxid = history_last(&q->history) + 1;
-    leader_for_each(p, q)
-    {
+    peers_for_each (p, q) {
         if (p->index >= 0 && p->state == PEER_SERVED) {
             confirm_ping(q, p);
             p->confirming_ping = p->pings_sent;
@@ -106,7 +104,7 @@ static void grant(struct quorum *q, const struct wish *wish)
 {
     if (wish->link == 0) {
         quorum_emit(q, QUORUM_DO_SYNCED);
-    } else if (leader_find(q, wish->link) != NULL) {
+    } else if (peers_find(q, wish->link) != NULL) {
         quorum_send(q, wish->link, PACKET_SYNC, 0, BYTES_NULL);
     }
 }
@@ -150,7 +148,7 @@ void confirm_wish(struct quorum *q, link_id link)
 
 static void confirm(struct quorum *q, struct peer *p)
 {
-    if (!p->confirmed && p->index >= 0) {
+    if (!p->confirmed) {
         p->confirmed = true;
         go_on(q);
     }

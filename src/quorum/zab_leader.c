@@ -1,109 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A leader and its learners: discovery, who counts, who is still there. */
+/* A leader: discovery, its phases, and what its learners say. */
 #include <stdlib.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
 #include "quorum/zab.h"
 
-enum { PEERS_MAX = 1024 };
-
-/* --- learners --- */
-
-static const uint8_t peer_may_follow[N_PEER_STATES] = {
-    [PEER_GREETING] = 1 << PEER_INFORMED, [PEER_INFORMED] = 1 << PEER_INVITED,
-    [PEER_INVITED] = 1 << PEER_JOINING,   [PEER_JOINING] = 1 << PEER_SYNCING,
-    [PEER_SYNCING] = 1 << PEER_READY,     [PEER_READY] = 1 << PEER_SERVED,
-};
-
-void peer_move(struct peer *p, enum peer_state next)
-{
-    ASSERT(peer_may_follow[p->state] & 1 << next);
-    p->state = next;
-    ASSERT(p->state == PEER_GREETING || p->sid != SID_NOBODY);
-    ASSERT(p->acked <= p->sent);
-}
-
-struct peer *leader_find(const struct quorum *q, link_id id)
-{
-    struct peer *p;
-
-    leader_for_each(p, q)
-    {
-        if (p->id == id) {
-            return p;
-        }
-    }
-    return NULL;
-}
-
-static void add_peer(struct quorum *q, link_id id)
-{
-    struct peer *p;
-
-    ASSERT(leader_find(q, id) == NULL);
-    if (q->leader.n_peers == PEERS_MAX) {
-        quorum_close(q, id, "too many learners");
-        return;
-    }
-    p = must_zalloc(sizeof *p);
-    p->id = id;
-    p->state = PEER_GREETING;
-    p->sid = SID_NOBODY;
-    p->index = -1;
-    p->heard_us = q->now_us;
-    list_push_back(&q->leader.peers, &p->link);
-    q->leader.n_peers++;
-}
-
-void leader_drop(struct quorum *q, struct peer *p)
-{
-    if (p->state == PEER_SERVED) {
-        struct quorum_effect *e = quorum_emit(q, QUORUM_DO_LINK_GONE);
-
-        e->link = p->id;
-        e->sid = p->sid;
-    }
-    list_remove(&p->link);
-    free(p);
-    q->leader.n_peers--;
-}
-
-void leader_refuse(struct quorum *q, struct peer *p, const char *reason)
-{
-    quorum_close(q, p->id, reason);
-    leader_drop(q, p);
-}
-
-/* One link per learner: who comes again has lost the old one, even if we have not noticed. */
-static void drop_older(struct quorum *q, const struct peer *newer)
-{
-    struct peer *p;
-
-    leader_for_each(p, q)
-    {
-        if (p != newer && p->sid == newer->sid && p->sid >= 0) {
-            leader_refuse(q, p, "the same member has connected again");
-            return;
-        }
-    }
-}
-
-/* Ourselves, and the voters among the learners that are at least there. */
-static struct quorum_set voters_at(const struct quorum *q, enum peer_state state)
-{
-    struct quorum_set set = QUORUM_SET_EMPTY;
-    struct peer *p;
-
-    quorum_set_add(&set, q->self);
-    leader_for_each(p, q)
-    {
-        if (p->index >= 0 && p->state >= state) {
-            quorum_set_add(&set, p->index);
-        }
-    }
-    return set;
-}
+enum { EPOCH_MAX = INT32_MAX - 1024 }; /* who has accepted a later one has a damaged file */
 
 /* --- phases --- */
 
@@ -153,8 +56,7 @@ static void begin_promising(struct quorum *q)
     struct peer *p;
 
     phase_move(q, LEADER_PROMISING);
-    leader_for_each(p, q)
-    {
+    peers_for_each (p, q) {
         if (p->state == PEER_INFORMED) {
             invite(q, p);
         }
@@ -163,7 +65,7 @@ static void begin_promising(struct quorum *q)
 
 static void try_naming(struct quorum *q)
 {
-    struct quorum_set set = voters_at(q, PEER_INFORMED);
+    struct quorum_set set = peers_at(q, PEER_INFORMED);
     int64_t largest = q->seen_epoch > q->accepted_epoch ? q->seen_epoch : q->accepted_epoch;
 
     if (q->leader.phase != LEADER_DISCOVERY || !quorum_is_enough(q, &set)) {
@@ -185,11 +87,10 @@ static void try_naming(struct quorum *q)
  * leader with the same epoch. */
 static bool promises_are_enough(const struct quorum *q)
 {
-    struct quorum_set set = voters_at(q, PEER_JOINING);
+    struct quorum_set set = peers_at(q, PEER_JOINING);
     struct peer *p;
 
-    leader_for_each(p, q)
-    {
+    peers_for_each (p, q) {
         if (p->index >= 0 && p->state >= PEER_JOINING && p->current_epoch == -1) {
             quorum_set_remove(&set, p->index);
         }
@@ -199,7 +100,7 @@ static bool promises_are_enough(const struct quorum *q)
 
 static void try_activating(struct quorum *q)
 {
-    struct quorum_set set = voters_at(q, PEER_READY);
+    struct quorum_set set = peers_at(q, PEER_READY);
     struct peer *p;
 
     if (q->leader.phase != LEADER_UNITING) {
@@ -216,8 +117,7 @@ static void try_activating(struct quorum *q)
     q->leader.next_ping_us = q->now_us + ticks_us(q, 1) / 2;
     quorum_emit(q, QUORUM_DO_LEAD)->epoch = q->leader.epoch;
     quorum_synced(q, q->leader.epoch);
-    leader_for_each(p, q)
-    {
+    peers_for_each (p, q) {
         if (p->state == PEER_READY) {
             sync_finish(q, p);
         }
@@ -233,8 +133,7 @@ static void try_uniting(struct quorum *q)
     }
     phase_move(q, LEADER_UNITING);
     quorum_save_epoch(q, EPOCH_CURRENT, q->leader.epoch);
-    leader_for_each(p, q)
-    {
+    peers_for_each (p, q) {
         if (p->state == PEER_JOINING) {
             sync_begin(q, p);
         }
@@ -283,19 +182,23 @@ static void take_info(struct quorum *q, struct peer *p, const struct packet *pac
 
     if ((packet->type != PACKET_FOLLOWER_INFO && packet->type != PACKET_OBSERVER_INFO) ||
         packet->zxid < 0 || !learner_info_read(packet->data, &info)) {
-        leader_refuse(q, p, "expected who it is");
+        peers_refuse(q, p, "expected who it is");
+        return;
+    }
+    if (zxid_epoch(packet->zxid) > EPOCH_MAX) {
+        peers_refuse(q, p, "has accepted an epoch that cannot be");
         return;
     }
     if (info.has_server_id && (info.server_id == q->options.sid || info.server_id == SID_NOBODY)) {
-        leader_refuse(q, p, "has an id that it cannot have");
+        peers_refuse(q, p, "has an id that it cannot have");
         return;
     }
     if (info.config_version > q->config->version) {
-        leader_refuse(q, p, "has a newer configuration");
+        peers_refuse(q, p, "has a newer configuration");
         return;
     }
     take_identity(q, p, packet, &info);
-    drop_older(q, p);
+    peers_drop_older(q, p);
     if (is_too_far(q, p)) {
         quorum_leave(q, "a voter has accepted a later epoch");
         return;
@@ -324,13 +227,13 @@ static void take_promise(struct quorum *q, struct peer *p, const struct packet *
 
     if (packet->type != PACKET_ACK_EPOCH || packet->zxid < 0 ||
         !packet_int_read(packet->data, &epoch) || epoch < -1) {
-        leader_refuse(q, p, "expected its promise for the epoch");
+        peers_refuse(q, p, "expected its promise for the epoch");
         return;
     }
     p->current_epoch = epoch;
     p->last_zxid = packet->zxid;
     if (is_ahead(q, p)) {
-        leader_refuse(q, p, "is ahead of this leader");
+        peers_refuse(q, p, "is ahead of this leader");
         return;
     }
     peer_move(p, PEER_JOINING);
@@ -344,7 +247,7 @@ static void take_promise(struct quorum *q, struct peer *p, const struct packet *
 static void take_new_leader_ack(struct quorum *q, struct peer *p, const struct packet *packet)
 {
     if (packet->type != PACKET_ACK) {
-        leader_refuse(q, p, "expected its ack of NEWLEADER");
+        peers_refuse(q, p, "expected its ack of NEWLEADER");
         return;
     }
     if (packet->zxid != zxid_make(q->leader.epoch, 0)) {
@@ -373,7 +276,7 @@ static void hand_up(struct quorum *q, const struct peer *p, const struct packet 
 static void take_pong(struct quorum *q, struct peer *p, const struct packet *packet)
 {
     if (p->pings_answered == p->pings_sent) {
-        leader_refuse(q, p, "answers what was not asked");
+        peers_refuse(q, p, "answers what was not asked");
         return;
     }
     hand_up(q, p, packet);
@@ -400,7 +303,7 @@ static void take_request(struct quorum *q, struct peer *p, const struct packet *
 
 static void take_packet(struct quorum *q, link_id id, const struct packet *packet)
 {
-    struct peer *p = leader_find(q, id);
+    struct peer *p = peers_find(q, id);
 
     if (p == NULL) {
         return;
@@ -421,101 +324,13 @@ static void take_packet(struct quorum *q, link_id id, const struct packet *packe
         break;
     default:
         if (p->state != PEER_READY || packet->type != PACKET_ACK) {
-            leader_refuse(q, p, "speaks out of turn");
+            peers_refuse(q, p, "speaks out of turn");
         }
         break;
     }
 }
 
 /* --- time --- */
-
-/* Who is expected to say something, and has not for too long. */
-static const char *overdue(const struct quorum *q, const struct peer *p)
-{
-    int64_t silent_us = q->now_us - p->heard_us;
-
-    switch (p->state) {
-    case PEER_SERVED:
-        if (silent_us > ticks_us(q, q->options.sync_limit)) {
-            return "silent for syncLimit";
-        }
-        if (p->awaited != 0 && q->now_us - p->awaited_us > ticks_us(q, q->options.sync_limit)) {
-            return "has not acked a proposal for syncLimit";
-        }
-        return NULL;
-    case PEER_GREETING:
-    case PEER_INVITED:
-    case PEER_SYNCING:
-        if (!p->sending_snapshot && silent_us > ticks_us(q, q->options.init_limit)) {
-            return "silent for initLimit";
-        }
-        return NULL;
-    default:
-        return NULL;
-    }
-}
-
-/* Whether it belongs to those we lead. One that is being synchronised may take its time. */
-static bool is_with_us(const struct quorum *q, const struct peer *p)
-{
-    int64_t limit = q->options.sync_limit;
-
-    if (p->state < PEER_INFORMED) {
-        return false;
-    }
-    if (p->state != PEER_SERVED) {
-        limit += q->options.init_limit;
-    }
-    return p->sending_snapshot || q->now_us - p->heard_us <= ticks_us(q, limit);
-}
-
-static bool still_leads(const struct quorum *q)
-{
-    struct quorum_set set = QUORUM_SET_EMPTY;
-    struct peer *p;
-
-    quorum_set_add(&set, q->self);
-    leader_for_each(p, q)
-    {
-        if (p->index >= 0 && is_with_us(q, p)) {
-            quorum_set_add(&set, p->index);
-        }
-    }
-    return quorum_is_enough(q, &set);
-}
-
-/* Everybody who has NEWLEADER, synchronised or not: it must not take us for dead. */
-static void ping_all(struct quorum *q)
-{
-    struct peer *p;
-
-    leader_for_each(p, q)
-    {
-        if (p->state >= PEER_SYNCING && !p->sending_snapshot) {
-            confirm_ping(q, p);
-        }
-    }
-}
-
-static void look_after(struct quorum *q)
-{
-    struct peer *p;
-
-    q->leader.next_ping_us = q->now_us + ticks_us(q, 1) / 2;
-    leader_for_each(p, q)
-    {
-        const char *reason = overdue(q, p);
-
-        if (reason != NULL) {
-            leader_refuse(q, p, reason);
-        }
-    }
-    if (q->leader.phase == LEADER_ACTIVE && !still_leads(q)) {
-        quorum_leave(q, "not enough learners are left");
-        return;
-    }
-    ping_all(q);
-}
 
 static void leader_tick(struct quorum *q)
 {
@@ -528,7 +343,7 @@ static void leader_tick(struct quorum *q)
     if (q->now_us >= q->leader.deadline_us) {
         quorum_leave(q, too_late[q->leader.phase]);
     } else if (q->now_us >= q->leader.next_ping_us) {
-        look_after(q);
+        peers_look_after(q);
     }
 }
 
@@ -542,17 +357,17 @@ int64_t leader_next_us(const struct quorum *q)
 
 static void link_down(struct quorum *q, link_id id)
 {
-    struct peer *p = leader_find(q, id);
+    struct peer *p = peers_find(q, id);
 
     if (p != NULL) {
-        leader_drop(q, p);
+        peers_drop(q, p);
     }
 }
 
 static void link_up(struct quorum *q, const struct quorum_input *in)
 {
     if (in->sid == SID_NOBODY) {
-        add_peer(q, in->link);
+        peers_add(q, in->link);
     } else {
         quorum_close(q, in->link, "not wanted any more");
     }
@@ -560,7 +375,7 @@ static void link_up(struct quorum *q, const struct quorum_input *in)
 
 static void snapshot_was_sent(struct quorum *q, link_id id)
 {
-    struct peer *p = leader_find(q, id);
+    struct peer *p = peers_find(q, id);
 
     if (p != NULL) {
         p->sending_snapshot = false;
@@ -568,9 +383,18 @@ static void snapshot_was_sent(struct quorum *q, link_id id)
     }
 }
 
+static void log_was_sent(struct quorum *q, link_id id)
+{
+    struct peer *p = peers_find(q, id);
+
+    if (p != NULL) {
+        sync_log_sent(q, p);
+    }
+}
+
 static void answer(struct quorum *q, link_id id, const struct packet *packet)
 {
-    if (leader_find(q, id) != NULL) {
+    if (peers_find(q, id) != NULL) {
         quorum_send(q, id, packet->type, packet->zxid, packet->data);
     }
 }
@@ -598,6 +422,9 @@ void leader_step(struct quorum *q, const struct quorum_input *in)
         break;
     case QUORUM_IN_SNAPSHOT_SENT:
         snapshot_was_sent(q, in->link);
+        break;
+    case QUORUM_IN_LOG_SENT:
+        log_was_sent(q, in->link);
         break;
     case QUORUM_IN_PROPOSE:
         broadcast_propose(q, in->zxid, in->bytes);
@@ -634,8 +461,7 @@ void leader_end(struct quorum *q)
     struct peer *p;
 
     quorum_emit(q, QUORUM_DO_UNLISTEN);
-    leader_for_each(p, q)
-    {
+    peers_for_each (p, q) {
         quorum_close(q, p->id, "no longer leading");
         list_remove(&p->link);
         free(p);

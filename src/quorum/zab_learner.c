@@ -441,6 +441,8 @@ static void take_packet(struct quorum *q, link_id link, const struct packet *pac
     if (link != q->learner.link) {
         return;
     }
+    /* Packets are held back until the history is replaced. */
+    ASSERT(q->learner.phase != LEARNER_TRUNCATING && q->learner.phase != LEARNER_LOADING);
     expect_leader(q);
     switch (q->learner.phase) {
     case LEARNER_GREETING:
@@ -451,10 +453,6 @@ static void take_packet(struct quorum *q, link_id link, const struct packet *pac
         break;
     case LEARNER_PROMISING:
         quorum_leave(q, "the leader speaks out of turn");
-        break;
-    case LEARNER_TRUNCATING:
-    case LEARNER_LOADING:
-        ASSERT(!"packets are held back until the history is replaced");
         break;
     default:
         take_history(q, packet);

@@ -12,6 +12,8 @@
 #include "base/assert.h"
 #include "quorum/zab.h"
 
+enum { OBSERVER_SNAPSHOTS_MAX = 10 }; /* leader.maxConcurrentSnapSyncs */
+
 /* The tree's zxid: before an epoch's first transaction it is the epoch's own. */
 static int64_t tree_zxid(const struct quorum *q)
 {
@@ -23,28 +25,51 @@ static int64_t tree_zxid(const struct quorum *q)
     return start;
 }
 
-/* Records from..to, all committed, each as PROPOSAL and COMMIT: from memory what is there, from
- * the files what is older, which is on disk (see recent_shrink()). */
-static void send_records(struct quorum *q, const struct peer *p, int64_t from, int64_t to)
+/* The part of the records from..to that has left memory, up to its last one: it is in the files,
+ * on disk (see forget_old()). 0: all is in memory. */
+static int64_t not_in_memory(const struct quorum *q, int64_t from, int64_t to)
 {
     size_t i = recent_behind(&q->recent, from - 1);
-    int64_t in_memory = i < q->recent.count ? recent_at(&q->recent, i)->zxid : INT64_MAX;
+    int64_t first = i < q->recent.count ? recent_at(&q->recent, i)->zxid : INT64_MAX;
 
     ASSERT(from <= to && to <= q->committed);
-    if (in_memory > from) {
-        struct quorum_effect *e = quorum_emit(q, QUORUM_DO_SEND_LOG);
-
-        e->link = p->id;
-        e->from = from;
-        e->zxid = in_memory > to ? to : history_before(&q->history, in_memory);
-        ASSERT(e->zxid <= q->durable);
+    if (first == from) {
+        return 0;
     }
+    return first > to ? to : history_before(&q->history, first);
+}
+
+static void send_from_files(struct quorum *q, const struct peer *p, int64_t from, int64_t to)
+{
+    struct quorum_effect *e = quorum_emit(q, QUORUM_DO_SEND_LOG);
+
+    ASSERT(to <= q->durable);
+    e->link = p->id;
+    e->from = from;
+    e->zxid = to;
+}
+
+static void send_from_memory(struct quorum *q, const struct peer *p, int64_t behind, int64_t to)
+{
+    size_t i = recent_behind(&q->recent, behind);
+
     for (; i < q->recent.count && recent_at(&q->recent, i)->zxid <= to; i++) {
         const struct recent_entry *entry = recent_at(&q->recent, i);
 
         quorum_send(q, p->id, PACKET_PROPOSAL, entry->zxid, entry->payload);
         quorum_send(q, p->id, PACKET_COMMIT, entry->zxid, BYTES_NULL);
     }
+}
+
+/* Records from..to, all committed, each as PROPOSAL and COMMIT. */
+static void send_records(struct quorum *q, const struct peer *p, int64_t from, int64_t to)
+{
+    int64_t files = not_in_memory(q, from, to);
+
+    if (files != 0) {
+        send_from_files(q, p, from, files);
+    }
+    send_from_memory(q, p, from - 1, to);
 }
 
 static void send_snapshot(struct quorum *q, struct peer *p, int64_t zxid)
@@ -66,11 +91,27 @@ static struct sync_plan plan_for(const struct quorum *q, const struct peer *p)
     return history_plan(&q->history, p->last_zxid, q->committed, tree_zxid(q));
 }
 
+/* Observers can wait; voters are never turned away. */
+static bool may_have_snapshot(const struct quorum *q, const struct peer *asking)
+{
+    int n = 0;
+    struct peer *p;
+
+    peers_for_each (p, q) {
+        n += p->sending_snapshot;
+    }
+    return !asking->observer || n < OBSERVER_SNAPSHOTS_MAX;
+}
+
 void sync_begin(struct quorum *q, struct peer *p)
 {
     struct sync_plan plan = plan_for(q, p);
 
     ASSERT(q->leader.phase >= LEADER_UNITING);
+    if (plan.kind == SYNC_SNAP && !may_have_snapshot(q, p)) {
+        peers_refuse(q, p, "too many snapshots are being sent");
+        return;
+    }
     switch (plan.kind) {
     case SYNC_DIFF:
         quorum_send(q, p->id, PACKET_DIFF, plan.zxid, BYTES_NULL);
@@ -92,6 +133,30 @@ void sync_begin(struct quorum *q, struct peer *p)
     peer_move(p, PEER_SYNCING);
 }
 
+/* What is in the files takes time, and if the learner were part of the broadcast already everything
+ * new would pile up behind it. */
+static bool must_catch_up(struct quorum *q, struct peer *p, int64_t missed)
+{
+    int64_t files = not_in_memory(q, missed, q->committed);
+
+    if (files == 0) {
+        return false;
+    }
+    send_from_files(q, p, missed, files);
+    p->sent = files;
+    p->sending_log = true;
+    return true;
+}
+
+static void send_outstanding(struct quorum *q, struct peer *p)
+{
+    for (size_t i = recent_behind(&q->recent, q->committed); i < q->recent.count; i++) {
+        const struct recent_entry *entry = recent_at(&q->recent, i);
+
+        broadcast_propose_to(q, p, entry->zxid, entry->payload);
+    }
+}
+
 /* What was committed while the learner was busy may have gone from the log meanwhile: then it has
  * to begin again. */
 void sync_finish(struct quorum *q, struct peer *p)
@@ -100,24 +165,31 @@ void sync_finish(struct quorum *q, struct peer *p)
 
     ASSERT(q->leader.phase == LEADER_ACTIVE);
     if (p->sent < q->history.base) {
-        leader_refuse(q, p, "what it lacks is no longer in the log");
+        peers_refuse(q, p, "what it lacks is no longer in the log");
         return;
     }
-    p->acked = p->sent;
     if (missed != 0 && missed <= q->committed) {
-        send_records(q, p, missed, q->committed);
-        p->sent = q->committed;
+        if (must_catch_up(q, p, missed)) {
+            return;
+        }
+        send_from_memory(q, p, p->sent, q->committed);
     }
+    p->acked = p->sent;
+    p->sent = q->committed;
     quorum_send(q, p->id, PACKET_UP_TO_DATE, -1, BYTES_NULL);
     p->confirming_ping = 1;
     p->confirmed = false;
+    p->heard_us = q->now_us;
     peer_move(p, PEER_SERVED);
-    if (p->observer) {
-        return;
+    if (!p->observer) {
+        send_outstanding(q, p);
     }
-    for (size_t i = recent_behind(&q->recent, q->committed); i < q->recent.count; i++) {
-        const struct recent_entry *entry = recent_at(&q->recent, i);
+}
 
-        broadcast_propose_to(q, p, entry->zxid, entry->payload);
+void sync_log_sent(struct quorum *q, struct peer *p)
+{
+    if (p->sending_log) {
+        p->sending_log = false;
+        sync_finish(q, p);
     }
 }

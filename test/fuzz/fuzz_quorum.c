@@ -75,7 +75,8 @@ static void carry_out(struct world *w, const struct quorum_effect *e)
         push_job(w, &in);
         break;
     case QUORUM_DO_SEND_SNAPSHOT:
-        in.kind = QUORUM_IN_SNAPSHOT_SENT;
+    case QUORUM_DO_SEND_LOG:
+        in.kind = e->kind == QUORUM_DO_SEND_LOG ? QUORUM_IN_LOG_SENT : QUORUM_IN_SNAPSHOT_SENT;
         in.link = e->link;
         push_job(w, &in);
         break;

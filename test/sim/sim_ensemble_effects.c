@@ -327,6 +327,7 @@ static void carry_out_network(struct sim_member *m, const struct quorum_effect *
         break;
     case QUORUM_DO_SEND_LOG:
         send_log(m, e->link, e->from, e->zxid);
+        toy_wish_for(&m->toy, QUORUM_IN_LOG_SENT, e->link, 0);
         break;
     case QUORUM_DO_SEND_SNAPSHOT:
         send_snapshot(m, e->link, e->zxid);

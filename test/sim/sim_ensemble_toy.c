@@ -146,6 +146,8 @@ static bool grant(struct sim_member *m, const struct toy_wish *w)
     case QUORUM_IN_SYNC:
         return !m->toy.leads ||
                one_step(m, &(struct quorum_input){.kind = QUORUM_IN_SYNC, .link = w->link});
+    case QUORUM_IN_LOG_SENT:
+        return one_step(m, &(struct quorum_input){.kind = QUORUM_IN_LOG_SENT, .link = w->link});
     case QUORUM_IN_ANSWER:
         return !m->toy.leads || answer_revalidation(m, w->link, w->number);
     case QUORUM_IN_TRUNCATED:

@@ -219,6 +219,20 @@ static void a_member_that_connects_again_has_one_link(void **state)
     quorum_fixture_fini(&f);
 }
 
+/* Its file is damaged; if it counted, the next epoch would be the last. */
+static void an_epoch_that_cannot_be_is_refused(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    elected(&f, 0, 0);
+    connect(&f, 11, 1, INT32_MAX);
+    assert_did(&f, "CLOSE link 11: has accepted an epoch that cannot be\n");
+    connect(&f, 12, 1, 0);
+    assert_did(&f, "SAVE_EPOCH accepted 1\n");
+    quorum_fixture_fini(&f);
+}
+
 static void a_newer_configuration_is_refused(void **state)
 {
     struct quorum_fixture f;
@@ -568,6 +582,7 @@ int main(void)
         cmocka_unit_test(a_follower_that_is_ahead_is_closed),
         cmocka_unit_test(who_has_accepted_a_later_epoch_makes_us_start_over),
         cmocka_unit_test(a_member_that_connects_again_has_one_link),
+        cmocka_unit_test(an_epoch_that_cannot_be_is_refused),
         cmocka_unit_test(a_newer_configuration_is_refused),
         cmocka_unit_test(what_comes_out_of_turn_ends_the_link),
         cmocka_unit_test(an_early_ack_of_a_proposal_is_not_that_of_newleader),

@@ -115,10 +115,20 @@ static void memory_is_bounded_by_what_is_committed_and_on_disk(void **state)
                    "SEND link 12 NEWLEADER 0x300000000\n");
     fixture_zxid(&f, QUORUM_IN_LOG_DURABLE, E3 + 3);
     ack(&f, 11, E3 + 3);
-    ack(&f, 12, E3); /* what was committed meanwhile, UPTODATE, what is proposed */
-    assert_did(&f, "SEND_LOG link 12 0x300000003 0x300000003\n"
-                   "SEND link 12 UPTODATE -1\n"
-                   "SEND link 12 PROPOSAL 0x300000004 7 bytes\n");
+    ack(&f, 12, E3); /* what was committed meanwhile, and only then it takes part */
+    assert_did(&f, "SEND_LOG link 12 0x300000003 0x300000003\n");
+    fixture_propose(&f, E3 + 5);
+    assert_did(&f, "APPEND 0x300000005 7 bytes\n"
+                   "SEND link 11 PROPOSAL 0x300000005 7 bytes\n");
+    fixture_zxid(&f, QUORUM_IN_LOG_DURABLE, E3 + 4);
+    ack(&f, 11, E3 + 4);
+    fixture_link(&f, QUORUM_IN_LOG_SENT, 12); /* more of it meanwhile */
+    assert_did(&f, "SEND_LOG link 12 0x300000004 0x300000004\n");
+    fixture_link(&f, QUORUM_IN_LOG_SENT, 12);
+    assert_did(&f, "SEND link 12 UPTODATE -1\n"
+                   "SEND link 12 PROPOSAL 0x300000005 7 bytes\n");
+    fixture_link(&f, QUORUM_IN_LOG_SENT, 12); /* of what was sent before NEWLEADER */
+    assert_did(&f, "");
     quorum_fixture_fini(&f);
 }
 
@@ -211,6 +221,25 @@ static void a_snapshot_is_sent_for_as_long_as_it_takes(void **state)
     quorum_fixture_fini(&f);
 }
 
+static void who_gets_a_snapshot_without_end_is_no_quorum(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    quorum_fixture_init(&f, 3, 3, 1);
+    active(&f);
+    connect(&f, 12, 2, PACKET_FOLLOWER_INFO);
+    fixture_ack_epoch(&f, 12, E1 + 2, 1);
+    fixture_link(&f, QUORUM_IN_LINK_DOWN, 11);
+    fixture_wait(&f, (INIT_LIMIT + SYNC_LIMIT) * TICK_US);
+    assert_did(&f, "");
+    fixture_wait(&f, TICK_US / 2);
+    assert_did(&f, "UNLISTEN\n"
+                   "CLOSE link 12: no longer leading\n"
+                   "STOP: not enough learners are left\n");
+    quorum_fixture_fini(&f);
+}
+
 static void who_does_not_ack_newleader_in_time_is_closed(void **state)
 {
     struct quorum_fixture f;
@@ -267,6 +296,68 @@ static void purged_files_are_not_counted_on(void **state)
     quorum_fixture_fini(&f);
 }
 
+/* A snapshot takes its time, and the files of what was committed meanwhile may be gone. */
+static void who_was_overtaken_by_the_purge_starts_over(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    quorum_fixture_init(&f, 3, 3, 1);
+    active(&f);
+    connect(&f, 12, 2, PACKET_FOLLOWER_INFO);
+    fixture_ack_epoch(&f, 12, E1 + 2, 1);
+    write(&f, E3 + 1);
+    write(&f, E3 + 2);
+    fixture_zxid(&f, QUORUM_IN_LOG_TRIMMED, E3 + 1);
+    ack(&f, 12, E3);
+    assert_did(&f, "CLOSE link 12: what it lacks is no longer in the log\n");
+    quorum_fixture_fini(&f);
+}
+
+static void what_is_proposed_is_not_purged(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    quorum_fixture_init(&f, 3, 3, 1);
+    active(&f);
+    write(&f, E3 + 1);
+    fixture_propose(&f, E3 + 2);
+    fixture_zxid(&f, QUORUM_IN_LOG_TRIMMED, E3 + 2);
+    connect(&f, 12, 2, PACKET_FOLLOWER_INFO);
+    fixture_ack_epoch(&f, 12, E3 + 1, -1);
+    assert_did(&f, "SEND link 12 DIFF 0x300000001\n"
+                   "SEND link 12 NEWLEADER 0x300000000\n");
+    quorum_fixture_fini(&f);
+}
+
+static void an_observer_too_many_waits_for_its_snapshot(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    quorum_fixture_init(&f, 3, 3, 11);
+    active(&f);
+    for (link_id i = 4; i <= 14; i++) {
+        connect(&f, 10 + i, (int64_t)i, PACKET_OBSERVER_INFO);
+        fixture_ack_epoch(&f, 10 + i, 0, 0);
+    }
+    assert_did(&f, "CLOSE link 24: too many snapshots are being sent\n");
+    connect(&f, 12, 2, PACKET_FOLLOWER_INFO);
+    fixture_ack_epoch(&f, 12, 0, 0); /* not a voter */
+    assert_did(&f, "SEND link 12 SNAP 0x300000000\n"
+                   "SEND_SNAPSHOT link 12 0x300000000\n"
+                   "SEND link 12 NEWLEADER 0x300000000\n");
+    fixture_link(&f, QUORUM_IN_SNAPSHOT_SENT, 12);
+    fixture_link(&f, QUORUM_IN_SNAPSHOT_SENT, 14);
+    connect(&f, 34, 14, PACKET_OBSERVER_INFO);
+    fixture_ack_epoch(&f, 34, 0, 0);
+    assert_did(&f, "SEND link 34 SNAP 0x300000000\n"
+                   "SEND_SNAPSHOT link 34 0x300000000\n"
+                   "SEND link 34 NEWLEADER 0x300000000\n");
+    quorum_fixture_fini(&f);
+}
+
 static void snapshots_for_all_when_so_configured(void **state)
 {
     struct quorum_fixture f;
@@ -292,9 +383,13 @@ int main(void)
         cmocka_unit_test(what_is_not_committed_is_held_back_until_uptodate),
         cmocka_unit_test(an_observer_gets_pairs_before_uptodate_and_informs_after),
         cmocka_unit_test(a_snapshot_is_sent_for_as_long_as_it_takes),
+        cmocka_unit_test(who_gets_a_snapshot_without_end_is_no_quorum),
         cmocka_unit_test(who_does_not_ack_newleader_in_time_is_closed),
         cmocka_unit_test(the_end_of_a_deposed_leader_is_cut_or_replaced),
         cmocka_unit_test(purged_files_are_not_counted_on),
+        cmocka_unit_test(who_was_overtaken_by_the_purge_starts_over),
+        cmocka_unit_test(what_is_proposed_is_not_purged),
+        cmocka_unit_test(an_observer_too_many_waits_for_its_snapshot),
         cmocka_unit_test(snapshots_for_all_when_so_configured),
     };
 
