@@ -24,7 +24,7 @@ import zkwire as zk
 from patience import wait_until
 
 MAX_BUFFER = 0xFFFFF
-ANSWER_SECONDS = 10.0
+ANSWER_SECONDS = 60.0
 SESSIONLESS_MS = 2000
 HALF_OPEN = 5000
 WATCHES = 100000

@@ -54,7 +54,7 @@ import zkwire as zk
 
 N_SLOTS = 4
 SHOWN_STEPS = 12
-ANSWER_SECONDS = 15.0
+ANSWER_SECONDS = 60.0
 PROFILE = {"apache": "3.8", "pawld": "3.9"}
 
 

@@ -68,7 +68,7 @@ class Writer:
         self.port = port
         self.random = random.Random("%d/%d" % (seed, leg))
         self.leg = leg
-        self.holder = zk.Conn(port, timeout=30.0)
+        self.holder = zk.Conn(port, timeout=60.0)
         self.take_session(session)
         self.call(zk.AUTH, {"type": 0, "scheme": "digest", "auth": BOB.encode()})
         self.paths = []
@@ -169,13 +169,13 @@ class Writer:
 
     def closed_session(self, top):
         """One session closes by itself, another is left to expire."""
-        conn = zk.Conn(self.port, timeout=30.0)
+        conn = zk.Conn(self.port, timeout=60.0)
         conn.handshake(SESSION_MS)
         for path, flags in (("/bye", 1), ("/bye-", 3)):
             assert conn.call(*create(top + path, b"", flags))[0].err == 0
         conn.call(zk.CLOSE_SESSION, {})
         conn.close()
-        lost = zk.Conn(self.port, timeout=30.0)
+        lost = zk.Conn(self.port, timeout=60.0)
         lost.handshake(1000)
         assert lost.call(*create(top + "/lost", b"", 1))[0].err == 0
         lost.close()

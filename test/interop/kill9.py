@@ -125,7 +125,7 @@ class Client(threading.Thread):
         while True:
             self.may_knock.wait(RECONNECT_SECONDS)
             try:
-                conn = zk.Conn(self.port, timeout=20.0)
+                conn = zk.Conn(self.port, timeout=60.0)
                 answer = conn.handshake(SESSION_MS, self.session_id, self.passwd, self.last_zxid)
                 break
             except (zk.Closed, OSError) as e:
@@ -367,7 +367,7 @@ class Ghosts:
         self.paths = []
 
     def add(self):
-        conn = zk.Conn(self.port, timeout=20.0)
+        conn = zk.Conn(self.port, timeout=60.0)
         conn.handshake(GHOST_SESSION_MS)
         path = "/k/ghost%d" % len(self.paths)
         reply, _ = conn.call(*create(path, b"", flags=1))
@@ -377,7 +377,7 @@ class Ghosts:
 
     def wait_until_gone(self):
         deadline = time.monotonic() + 30
-        conn = zk.Conn(self.port, timeout=20.0)
+        conn = zk.Conn(self.port, timeout=60.0)
         conn.handshake(SESSION_MS)
         for path in self.paths:
             while conn.call(zk.EXISTS, {"path": path, "watch": False})[0].err == 0:
@@ -418,7 +418,7 @@ def check_on_apache(folder, clients):
     """Apache's server must find the same in the folder, and agree with its digests."""
     with servers.ApacheServer(dir=folder, config=CONFIG) as apache:
         for client in clients:
-            conn = zk.Conn(apache.port, timeout=20.0)
+            conn = zk.Conn(apache.port, timeout=60.0)
             answer = conn.handshake(SESSION_MS, client.session_id, client.passwd)
             if answer["timeOut"] == 0:
                 raise Wrong("Apache's server does not know session 0x%x" % client.session_id)

@@ -8,7 +8,7 @@ import peers
 import servers
 
 ROUNDS = 15
-LONG_MS = 30000
+LONG_MS = 100000
 
 
 def crowd(stage, n=3):

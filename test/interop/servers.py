@@ -48,7 +48,7 @@ BASE_CONFIG = {
 }
 
 
-def four_letter_word(port, word, timeout=5.0):
+def four_letter_word(port, word, timeout=60.0):
     """The text a server answers to a four-letter word ('' when it closes without a text)."""
     with socket.create_connection(("127.0.0.1", port), timeout=timeout) as s:
         s.sendall(word.encode())
@@ -145,7 +145,7 @@ class Server(ServerProcess):
             if not self.running():
                 return False
             try:
-                if "Mode:" in four_letter_word(self.port, "srvr", timeout=0.5):
+                if "Mode:" in four_letter_word(self.port, "srvr", timeout=5.0):
                     return True
             except OSError:
                 pass

@@ -176,7 +176,7 @@ def check_shapes(scene):
 
 def raw(port, data, half_close=False):
     """Everything that comes back until the server closes."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as s:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
         s.sendall(data)
         if half_close:
             s.shutdown(socket.SHUT_WR)

@@ -138,7 +138,7 @@ def transcript(server):
 def one_shots(server):
     text = []
     for command in ONE_SHOTS:
-        done = subprocess.run(SHELL + ["-server", server.address] + command, text=True, timeout=60,
+        done = subprocess.run(SHELL + ["-server", server.address] + command, text=True, timeout=240,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         printed, _ = split_events(done.stdout.splitlines())
         text += ["$ zkCli.sh " + " ".join(command)] + printed
