@@ -45,10 +45,26 @@ void member_append(struct member *m, int64_t zxid, struct bytes payload)
     }
 }
 
-static void release_syncs(struct server *s)
+/* Alone a sync is done when what was in flight is. */
+static void release_syncs(struct member *m)
 {
-    while (server_sync_zxid(s) <= s->applied_zxid) {
+    struct server *s = m->server;
+
+    while (m->role.kind == ROLE_ALONE && server_sync_zxid(s) <= s->applied_zxid) {
         server_synced(s);
+    }
+}
+
+static void commit_first(struct member *m)
+{
+    struct bytes payload = journal_first(&m->journal)->payload;
+
+    server_commit(m->server, payload); /* whom it sets free may append more */
+    journal_pop(&m->journal);
+    release_syncs(m);
+    if (m->server->diverged_zxid != 0) {
+        m->diverged = true;
+        m->effects->diverged_zxid = m->server->diverged_zxid;
     }
 }
 
@@ -56,13 +72,12 @@ void member_commit(struct member *m, int64_t zxid)
 {
     const struct journal_entry *e;
 
-    while ((e = journal_first(&m->journal)) != NULL && e->zxid <= zxid) {
-        struct journal_entry committed = *e; /* what it sets free may append more */
-
-        server_commit(m->server, committed.payload);
-        journal_pop(&m->journal);
-        release_syncs(m->server);
+    ASSERT(!m->committing); /* nothing is committed by what a commit sets free */
+    m->committing = true;
+    while (!m->diverged && (e = journal_first(&m->journal)) != NULL && e->zxid <= zxid) {
+        commit_first(m);
     }
+    m->committing = false;
 }
 
 /* A batch has gone to the log: for the statistics, before it is applied. */
@@ -83,7 +98,11 @@ static void observe_batch(struct member *m, const struct member_input *in)
 static void durable(struct member *m, const struct member_input *in)
 {
     observe_batch(m, in);
-    role_alone_durable(m, in->zxid);
+    if (m->ensemble != NULL) {
+        ensemble_durable(m, in->zxid);
+    } else {
+        role_alone_durable(m, in->zxid);
+    }
     server_resume(m->server);
     if (snapshots_measure(&m->snapshots, in->log_bytes) && !m->journal.roll_next &&
         in->zxid >= m->journal.file_zxid) { /* or it is the size of the file before */
@@ -109,12 +128,13 @@ static void note_dead(int64_t session_id, void *arg)
 
 /* A damaged or a foreign database may have ephemeral nodes without a session. They go by
  * transaction, as everything does: a replica that did not hear of it would be another tree. */
-static void bury_the_dead(struct member *m)
+void member_bury_the_dead(struct member *m)
 {
     struct request q = {.type = OP_CLOSE_SESSION};
     struct dead dead = {.tree = m->server->tree};
     int64_t id;
 
+    m->has_dead = false;
     strbuf_init(&dead.ids, STRBUF_NO_LIMIT);
     tree_each_ephemeral_owner(dead.tree, note_dead, &dead);
     for (size_t at = 0; at < dead.ids.len; at += sizeof(id)) {
@@ -127,7 +147,72 @@ static void bury_the_dead(struct member *m)
         m->buried_zxid = m->server->proposer->zxid;
     }
     strbuf_fini(&dead.ids);
-    m->has_dead = false;
+}
+
+/* They would see what should not be there; others come in by a transaction of their own, behind
+ * those. */
+bool member_is_burying(const struct member *m)
+{
+    return m->server->applied_zxid < m->buried_zxid;
+}
+
+/* ---- an ensemble ---- */
+
+void role_none_init(struct role *r)
+{
+    *r = (struct role){.kind = ROLE_NONE};
+}
+
+/* The leader has cut our history, or replaced it. */
+static void replace_tree(struct member *m, struct tree *tree, int64_t zxid)
+{
+    ASSERT(m->role.kind == ROLE_NONE);
+    snapshots_give_up(&m->snapshots, m->effects);
+    journal_fini(&m->journal);
+    journal_init(&m->journal, zxid);
+    journal_roll(&m->journal);
+    m->ensemble->durable_zxid = zxid;
+    server_change(m->server, tree, zxid);
+}
+
+static void quorum_input(struct member *m, const struct member_input *in)
+{
+    ASSERT(m->ensemble != NULL);
+    if (in->tree != NULL) {
+        ASSERT(in->quorum->kind == QUORUM_IN_TRUNCATED ||
+               in->quorum->kind == QUORUM_IN_SNAPSHOT_LOADED);
+        replace_tree(m, in->tree, in->quorum->zxid);
+    }
+    ensemble_input(m, in->quorum);
+    server_resume(m->server);
+}
+
+static void tick(struct member *m, const struct member_input *in)
+{
+    server_tick(m->server, in->looked_us == 0 ? m->server->now_us : in->looked_us);
+    if (m->ensemble != NULL) {
+        ensemble_step(m, &(struct quorum_input){.kind = QUORUM_IN_TICK});
+    }
+}
+
+/* A tree that is not the leader's is shown to nobody. */
+static void stop_serving(struct member *m)
+{
+    if (role_serves(&m->role)) {
+        role_none_init(&m->role);
+        server_change(m->server, m->server->tree, m->server->applied_zxid);
+    }
+}
+
+/* Before the first input. */
+static void begin(struct member *m)
+{
+    if (m->ensemble == NULL) {
+        member_bury_the_dead(m);
+    } else if (!m->ensemble->started) {
+        ensemble_start(m);
+    }
+    m->begun = true;
 }
 
 /* ---- life ---- */
@@ -141,8 +226,12 @@ struct member *member_new(const struct member_options *options, struct tree *tre
     prng_seed(&m->prng, options->seed);
     snapshots_init(&m->snapshots, options, &m->prng);
     journal_init(&m->journal, zxid);
-    role_alone_init(&m->role);
-    m->has_dead = true;
+    if (options->ensemble != NULL) {
+        role_none_init(&m->role);
+        m->ensemble = ensemble_new(options->ensemble, m, zxid);
+    } else {
+        role_alone_init(&m->role);
+    }
     m->server =
         server_new(&options->server, &m->role, tree, zxid, now_us, wall_ms, prng_next(&m->prng));
     return m;
@@ -155,6 +244,7 @@ void member_free(struct member *m)
     }
     snapshots_fini(&m->snapshots);
     server_free(m->server);
+    ensemble_free(m->ensemble);
     journal_fini(&m->journal);
     free(m);
 }
@@ -166,8 +256,8 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
     ASSERT(out != NULL);
     m->effects = out;
     server_set_time(m->server, now_us, wall_ms);
-    if (m->has_dead) {
-        bury_the_dead(m);
+    if (!m->begun) {
+        begin(m);
     }
     switch (in->kind) {
     case MEMBER_CONNECT:
@@ -186,7 +276,10 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
         durable(m, in);
         break;
     case MEMBER_TICK:
-        server_tick(m->server, in->looked_us == 0 ? now_us : in->looked_us);
+        tick(m, in);
+        break;
+    case MEMBER_QUORUM:
+        quorum_input(m, in);
         break;
     case MEMBER_TURN:
         server_turn(m->server);
@@ -211,6 +304,9 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
         server_session_left(m->server, in->session_id, in->left_ms);
         break;
     }
+    if (m->diverged) {
+        stop_serving(m);
+    }
     m->effects = NULL;
 }
 
@@ -227,6 +323,11 @@ int64_t member_reap_us(const struct member *m)
 bool member_wants_turn(const struct member *m)
 {
     return m->server->n_want_turn > 0;
+}
+
+int64_t member_quorum_us(const struct member *m)
+{
+    return m->ensemble == NULL || m->diverged ? INT64_MAX : quorum_next_us(m->ensemble->quorum);
 }
 
 struct connection *member_next_touched(struct member *m)

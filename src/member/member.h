@@ -14,10 +14,13 @@
 #include "store/txn_batch.h"
 
 struct member;
+struct member_ensemble;
+struct quorum_input;
 struct snapshot_chunk;
 
 struct member_options {
     struct server_options server;
+    const struct member_ensemble *ensemble; /* see ensemble.h; NULL: it stands alone. Copied */
     int64_t snap_count;      /* a snapshot after about this many transactions; 0: never */
     int64_t snap_size_bytes; /* or after so many bytes of log; 0: never */
     int64_t n_replayed;      /* transactions since the last snapshot: they count, too */
@@ -37,6 +40,8 @@ enum member_input_kind {
     MEMBER_SNAPSHOT,         /* take a snapshot now, if none is being taken */
     MEMBER_SNAPSHOT_SLICE,   /* go on with it; effects->chunks grows */
     MEMBER_SNAPSHOT_WRITTEN, /* took_ms: the file is in place */
+    MEMBER_QUORUM,           /* quorum, tree: an input of the quorum from outside; a TRUNCATED or a
+                                SNAPSHOT_LOADED brings the tree that the member has from now on */
     MEMBER_SESSION_LEFT,     /* session_id, left_ms: what is left of its time; 0: none */
 };
 
@@ -52,6 +57,8 @@ struct member_input {
     int64_t looked_us; /* what had arrived from clients by then has been told */
     int64_t session_id;
     int64_t left_ms;
+    const struct quorum_input *quorum;
+    struct tree *tree; /* taken over */
 };
 
 /* The caller carries these out and leaves them empty. */
@@ -61,8 +68,12 @@ struct member_effects {
     struct list chunks;      /* struct snapshot_chunk, in order, for the snapshot's file */
     bool snapshot_begun;     /* the file of snapshot_zxid is to be opened before the chunks */
     bool snapshot_complete;  /* and finished behind them, with snapshot_digest */
+    bool snapshot_given_up;  /* it will not be: what was written of it is of no use */
     int64_t snapshot_zxid;
     uint64_t snapshot_digest;
+    int64_t
+        diverged_zxid; /* not 0: since this transaction the tree is not the leader's (the log has
+                          the details); the member serves nobody any more, and is to be ended */
 };
 
 void member_effects_init(struct member_effects *e);
@@ -83,6 +94,10 @@ struct connection *member_next_touched(struct member *m);
 /* When MEMBER_REAP has something to do, which may be sooner than the next tick; INT64_MAX: not as
  * long as no node is made. */
 int64_t member_reap_us(const struct member *m);
+
+/* When the quorum has something to do, by a TICK of MEMBER_QUORUM; INT64_MAX: not before another
+ * input. */
+int64_t member_quorum_us(const struct member *m);
 
 /* Whether some client waits for the next MEMBER_TURN. */
 bool member_wants_turn(const struct member *m);

@@ -4,6 +4,7 @@
 #define PAWL_MEMBER_MEMBER_INTERNAL_H
 
 #include "base/prng.h"
+#include "member/ensemble.h"
 #include "member/journal.h"
 #include "member/member.h"
 #include "member/snapshots.h"
@@ -14,8 +15,12 @@ struct member {
     struct server *server;
     struct member_effects *effects; /* of the step that is running */
     struct prng prng;
+    struct ensemble *ensemble; /* NULL: it stands alone */
     struct journal journal;
     struct snapshots snapshots;
+    bool begun;
+    bool committing;
+    bool diverged;       /* its tree is not the leader's: it does nothing more */
     bool has_dead;       /* ephemeral nodes of dead sessions are still to be deleted */
     int64_t buried_zxid; /* the last transaction that does */
 };
@@ -31,8 +36,22 @@ void member_append(struct member *m, int64_t zxid, struct bytes payload);
 /* Everything that was appended up to `zxid` is agreed upon. */
 void member_commit(struct member *m, int64_t zxid);
 
+/* By transactions, of whoever leads: the ephemeral nodes of sessions that are gone. Nobody comes in
+ * with an old session before they are committed. */
+void member_bury_the_dead(struct member *m);
+bool member_is_burying(const struct member *m);
+
+/* member.c: looks for a leader, serves nobody. */
+void role_none_init(struct role *r);
+
 /* role_alone.c: what is durable here is committed. */
 void role_alone_init(struct role *r);
 void role_alone_durable(struct member *m, int64_t zxid);
+
+/* role_leader.c, role_learner.c: and what the others send. */
+void role_leader_init(struct role *r);
+void role_leader_receive(struct member *m, link_id link, const struct packet *p);
+void role_learner_init(struct role *r, enum role_kind kind);
+void role_learner_receive(struct member *m, const struct packet *p);
 
 #endif

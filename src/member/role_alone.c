@@ -20,19 +20,12 @@ static bool alone_sync(struct role *r, const struct submission *q)
     return journal_first(&member_of(r)->journal) != NULL;
 }
 
-/* Nobody is let in before the nodes of the dead are gone, see member.c; others come in by a
- * transaction of their own, behind those. */
-static bool is_burying(const struct member *m)
-{
-    return m->server->applied_zxid < m->buried_zxid;
-}
-
 static void alone_revalidate(struct role *r, int64_t session_id, int32_t timeout_ms)
 {
     struct member *m = member_of(r);
 
     (void)timeout_ms;
-    if (!is_burying(m)) {
+    if (!member_is_burying(m)) {
         handshake_revalidate(m->server, session_id);
     }
 }

@@ -36,6 +36,18 @@ void snapshots_fini(struct snapshots *s)
     snapshot_taker_free(s->file);
 }
 
+void snapshots_give_up(struct snapshots *s, struct member_effects *out)
+{
+    if (s->walk == NULL) { /* a whole one is written to its end */
+        return;
+    }
+    snapshots_fini(s);
+    s->walk = NULL;
+    s->file = NULL;
+    s->writing = false;
+    out->snapshot_given_up = true;
+}
+
 bool snapshots_count(struct snapshots *s)
 {
     s->n_logged++;

@@ -41,6 +41,9 @@ void snapshots_put_off(struct snapshots *s);
 void snapshots_begin(struct snapshots *s, struct tree *tree, int64_t zxid,
                      struct member_effects *out);
 
+/* The tree goes: what is being taken of it is not finished. */
+void snapshots_give_up(struct snapshots *s, struct member_effects *out);
+
 /* Goes on with it. */
 void snapshots_slice(struct snapshots *s, struct member_effects *out);
 

@@ -172,6 +172,7 @@ static void session_closed(struct server *s, int64_t session_id)
     c = session->connection;
     if (c != NULL) {
         c->session = NULL;
+        session->connection = NULL;
         connection_close_after_flush(s, c);
     }
     if (session->newest != NULL) { /* they will be refused by who closed it */

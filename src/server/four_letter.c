@@ -17,8 +17,7 @@ static void answer_ruok(struct server *s, struct connection *c)
 
 static void answer_isro(struct server *s, struct connection *c)
 {
-    (void)s;
-    strbuf_append_str(&c->out, "rw");
+    strbuf_append_str(&c->out, role_serves(s->role) ? "rw" : "null");
 }
 
 static void answer_gtmk(struct server *s, struct connection *c)
@@ -146,6 +145,12 @@ static bool four_letter_is_enabled(const struct server *s, const char *name)
 
 /* ---- answering ---- */
 
+/* What can be said while there is no leader, too. */
+static bool four_letter_is_about_the_process(const char *name)
+{
+    return four_letter_is_listed("ruok,isro,envi,gtmk,stmk", name);
+}
+
 static void four_letter_count_received(struct server *s, struct connection *c)
 {
     c->stats.received++;
@@ -186,7 +191,12 @@ void four_letter_answer(struct server *s, struct connection *c, struct bytes byt
     } else if (four_letter_take_argument(s, word, bytes)) {
         log_limited(LOG_INFO, "Processing %s command from /%s:%u", word->name, c->peer.ip,
                     c->peer.port);
-        word->answer(s, c);
+        if (role_serves(s->role) || four_letter_is_about_the_process(word->name)) {
+            word->answer(s, c);
+        } else {
+            strbuf_append_str(&c->out,
+                              "This ZooKeeper instance is not currently serving requests\n");
+        }
     }
     four_letter_finish(s, c);
 }

@@ -184,6 +184,10 @@ void handshake_receive(struct server *s, struct connection *c, struct bytes fram
     struct connect_request r;
 
     ASSERT(c->state == CONNECTION_FRESH);
+    if (!role_serves(s->role)) {
+        connection_close_after_flush(s, c); /* it will try another server */
+        return;
+    }
     s->stats.packets_received++;
     c->stats.received++;
     s->stats.connection_request_count++;

@@ -410,7 +410,6 @@ void pipeline_fini(struct server *s)
 {
     struct list *item;
 
-    ASSERT(list_empty(&s->connections));
     while ((item = list_pop_front(&s->syncs)) != NULL) {
         free(container_of(item, struct wait, of_target));
     }

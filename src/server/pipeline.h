@@ -23,7 +23,7 @@ void pipeline_applied(struct server *s, struct waiting *w);
 /* `c` goes, and what it waits for. */
 void pipeline_forget(struct connection *c);
 
-/* The server goes, and all connections have. */
+/* The role goes, and nobody waits for it any more. */
 void pipeline_fini(struct server *s);
 
 /* The session is ready: requests may follow. */

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "pawl/error.h"
 #include "server/server.h"
 
 /* A payload may be long once; that much is kept for the next. */
@@ -64,18 +65,14 @@ struct bytes proposer_prepare(struct proposer *p, const struct submission *q)
 {
     struct author who = next_author(p, q);
 
-    prepare_txn(&p->prepare, &who, q->request, p->server->wall_ms, &p->payload);
+    if (q->refusal == PAWL_OK) {
+        prepare_txn(&p->prepare, &who, q->request, p->server->wall_ms, &p->payload);
+    } else {
+        prepare_error(&who, q->refusal, p->server->wall_ms, &p->payload);
+    }
     if (who.n_ephemerals > 0 && q->session != NULL) {
         q->session->ephemeral_zxid = who.zxid;
     }
-    return proposer_payload(p);
-}
-
-struct bytes proposer_refuse(struct proposer *p, const struct submission *q, int err)
-{
-    struct author who = next_author(p, q);
-
-    prepare_error(&who, err, p->server->wall_ms, &p->payload);
     return proposer_payload(p);
 }
 

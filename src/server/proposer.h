@@ -23,11 +23,9 @@ struct proposer {
 struct proposer *proposer_new(struct server *s, int64_t zxid);
 void proposer_free(struct proposer *p);
 
-/* The transaction that `q` becomes; from now on its zxid is p->zxid. Good until the next call. */
+/* The transaction that `q` becomes, an error if nothing else; from now on its zxid is p->zxid. Good
+ * until the next call. */
 struct bytes proposer_prepare(struct proposer *p, const struct submission *q);
-
-/* The same for a request that is refused for this reason, whatever it asks for. */
-struct bytes proposer_refuse(struct proposer *p, const struct submission *q, int err);
 
 /* Everything up to `zxid` has been applied to the tree. */
 void proposer_applied(struct proposer *p, int64_t zxid);

@@ -94,7 +94,7 @@ void report_state(const struct server *s, struct report_state *out)
 {
     *out = (struct report_state){
         .version = SERVER_VERSION_TEXT,
-        .mode = "standalone",
+        .mode = role_name(s->role->kind),
         .latency = metrics_latency(&s->stats),
         .received = s->stats.packets_received,
         .sent = s->stats.packets_sent,

@@ -21,6 +21,7 @@ struct request;
 struct session;
 
 enum role_kind {
+    ROLE_NONE, /* looks for a leader: nobody is served */
     ROLE_ALONE,
     ROLE_LEADER,
     ROLE_FOLLOWER,
@@ -35,6 +36,7 @@ struct submission {
     int32_t xid;
     const struct request *request;
     struct bytes body; /* of a client's request: as it came behind its header */
+    int refusal;       /* PAWL_OK; or it becomes this error, whatever it asks for */
 };
 
 struct role {
@@ -51,6 +53,14 @@ struct role {
      * at once. */
     void (*revalidate)(struct role *r, int64_t session_id, int32_t timeout_ms);
 };
+
+static inline bool role_serves(const struct role *r)
+{
+    return r->kind != ROLE_NONE;
+}
+
+/* "leader": as the four-letter words call it. */
+const char *role_name(enum role_kind kind);
 
 /* Whoever is not led makes the transactions, and decides which sessions live. */
 static inline bool role_leads(const struct role *r)

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "pawl/error.h"
 #include "server/commit.h"
 #include "server/pipeline.h"
 #include "store/quota.h"
@@ -29,6 +30,79 @@ static bool may_see(struct server *s, struct connection *c, uint32_t acl)
     return auth_allows(&c->identity, &s->options.auth, tree_acls(s->tree), acl, PERM_READ);
 }
 
+/* ---- what lasts as long as a role and its tree ---- */
+
+static void begin_tree(struct server *s, struct tree *tree)
+{
+    s->tree = tree;
+    s->quota = quota_new(tree);
+    s->apply.tree = tree;
+    s->apply.quota = s->quota;
+}
+
+static void end_tree(struct server *s)
+{
+    quota_free(s->quota);
+    tree_free(s->tree);
+}
+
+static void begin_role(struct server *s, int64_t zxid)
+{
+    bool leads = role_leads(s->role);
+
+    s->applied_zxid = zxid;
+    s->descendants = (struct descendants){0};
+    tracker_init(&s->tracker, leads, s->options.tick_ms, server_now_ms(s));
+    tree_each_session(s->tree, adopt_session, s);
+    waiting_init(&s->waiting);
+    s->proposer = leads ? proposer_new(s, zxid) : NULL;
+    reaper_init(s);
+}
+
+static void end_role(struct server *s)
+{
+    pipeline_fini(s);
+    waiting_fini(&s->waiting);
+    proposer_free(s->proposer);
+    session_table_clear(&s->sessions);
+    tracker_fini(&s->tracker);
+    reaper_fini(s);
+}
+
+/* What it has asked for will not be answered; what it was answered it may read. */
+static void turn_away(struct server *s, struct connection *c)
+{
+    connection_close_after_flush(s, c);
+    waiting_forget_connection(c);
+    watch_remove_all(&s->watches, c);
+    c->session = NULL;
+    c->in_flight_bytes = 0;
+    s->n_parked -= c->parked.n_requests;
+    parked_fini(&c->parked);
+    parked_init(&c->parked);
+    s->large_bytes -= c->large_bytes;
+    c->large_bytes = 0;
+}
+
+void server_change(struct server *s, struct tree *tree, int64_t zxid)
+{
+    struct list *item;
+
+    list_for_each (item, &s->connections) {
+        turn_away(s, container_of(item, struct connection, link));
+    }
+    ASSERT(s->n_parked == 0 && s->large_bytes == 0);
+    ASSERT(list_empty(&s->joining));
+    end_role(s);
+    if (tree != s->tree) {
+        end_tree(s);
+        begin_tree(s, tree);
+    }
+    begin_role(s, zxid);
+}
+
+/* ---- life ---- */
+
 struct server *server_new(const struct server_options *options, struct role *role,
                           struct tree *tree, int64_t zxid, int64_t now_us, int64_t wall_ms,
                           uint64_t seed)
@@ -37,8 +111,6 @@ struct server *server_new(const struct server_options *options, struct role *rol
 
     s->options = *options;
     s->role = role;
-    s->tree = tree;
-    s->applied_zxid = zxid;
     s->now_us = now_us;
     s->wall_ms = wall_ms;
     s->started_us = now_us;
@@ -50,13 +122,10 @@ struct server *server_new(const struct server_options *options, struct role *rol
     list_init(&s->paused);
     list_init(&s->syncs);
     list_init(&s->joining);
-    waiting_init(&s->waiting);
     strbuf_init(&s->repaired, STRBUF_NO_LIMIT);
     metrics_init(&s->stats, prng_next(&s->prng));
     s->trace_mask = 306;
     s->facts = (struct server_facts){.secure_client_port = -1, .listen_backlog = -1};
-    s->quota = quota_new(tree);
-    s->apply = (struct apply){.tree = tree, .quota = s->quota};
     identity_init_server(&s->self);
     watch_table_init(&s->watches);
     s->watches.may_see = may_see;
@@ -64,13 +133,11 @@ struct server *server_new(const struct server_options *options, struct role *rol
     session_table_init(&s->sessions,
                        wall_ms > options->last_time_ms ? wall_ms : options->last_time_ms + 1,
                        options->server_id);
-    tracker_init(&s->tracker, role_leads(role), options->tick_ms, server_now_ms(s));
     session_skip_to(&s->sessions, options->last_session_id);
     throttle_init(&s->throttle, &s->options.limits, server_now_ms(s));
-    tree_each_session(tree, adopt_session, s);
-    s->proposer = role_leads(role) ? proposer_new(s, zxid) : NULL;
     commit_init(s);
-    reaper_init(s);
+    begin_tree(s, tree);
+    begin_role(s, zxid);
     return s;
 }
 
@@ -82,19 +149,14 @@ void server_free(struct server *s)
     while (!list_empty(&s->connections)) {
         server_disconnect(s, container_of(s->connections.next, struct connection, link));
     }
-    pipeline_fini(s);
-    waiting_fini(&s->waiting);
-    proposer_free(s->proposer);
+    end_role(s);
+    end_tree(s);
+    session_table_fini(&s->sessions);
     watch_table_fini(&s->watches);
     identity_fini(&s->self);
-    session_table_fini(&s->sessions);
-    tracker_fini(&s->tracker);
-    reaper_fini(s);
     metrics_fini(&s->stats);
-    quota_free(s->quota);
     strbuf_fini(&s->repaired);
     free(s->results);
-    tree_free(s->tree);
     free(s);
 }
 
@@ -107,12 +169,21 @@ void server_set_time(struct server *s, int64_t now_us, int64_t wall_ms)
 
 /* ---- writes ---- */
 
-/* What its client asks for behind that is dropped. */
+/* Behind the end of a session nothing more is heard of it. */
 static void submit_closes(struct server *s, const struct submission *q)
 {
     if (q->request->type == OP_CLOSE_SESSION && q->session != NULL && !q->session->closing) {
         tracker_close(&s->tracker, q->session);
     }
+}
+
+/* On the leader the session may be a learner's by now. */
+static int claim(const struct server *s, struct session *session)
+{
+    return s->role->kind == ROLE_LEADER && session != NULL &&
+                   !tracker_claim(session, OWNER_OURSELVES)
+               ? PAWL_ERR_SESSION_MOVED
+               : PAWL_OK;
 }
 
 void server_submit(struct server *s, struct connection *c, int32_t xid, const struct request *q,
@@ -124,7 +195,8 @@ void server_submit(struct server *s, struct connection *c, int32_t xid, const st
                                     .session_id = c->session_id,
                                     .xid = xid,
                                     .request = q,
-                                    .body = body};
+                                    .body = body,
+                                    .refusal = claim(s, c->session)};
 
     ASSERT(c->session == NULL || !c->session->closing);
     w->bytes = s->role->submit(s->role, &submission);
@@ -135,15 +207,18 @@ void server_submit(struct server *s, struct connection *c, int32_t xid, const st
     submit_closes(s, &submission);
 }
 
+void server_propose(struct server *s, const struct submission *q)
+{
+    ASSERT(role_leads(s->role));
+    s->role->submit(s->role, q);
+    submit_closes(s, q);
+}
+
 void server_submit_own(struct server *s, const struct request *q, int64_t session_id)
 {
-    struct submission submission = {.identity = &s->self,
-                                    .session = session_find(&s->sessions, session_id),
-                                    .session_id = session_id,
-                                    .request = q,
-                                    .body = BYTES_NULL};
-
-    ASSERT(role_leads(s->role));
-    s->role->submit(s->role, &submission);
-    submit_closes(s, &submission);
+    server_propose(s, &(struct submission){.identity = &s->self,
+                                           .session = session_find(&s->sessions, session_id),
+                                           .session_id = session_id,
+                                           .request = q,
+                                           .body = BYTES_NULL});
 }

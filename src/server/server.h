@@ -121,6 +121,10 @@ struct server *server_new(const struct server_options *options, struct role *rol
                           uint64_t seed);
 void server_free(struct server *s);
 
+/* The role is another one now: all clients are closed, and what they waited for is forgotten. The
+ * tree may be another one as well, which is taken over; its last transaction is `zxid`. */
+void server_change(struct server *s, struct tree *tree, int64_t zxid);
+
 /* Every call below happens at this time. */
 void server_set_time(struct server *s, int64_t now_us, int64_t wall_ms);
 
@@ -186,6 +190,9 @@ static inline int64_t server_outstanding(const struct server *s)
 /* Submits a write of `c`; `body` is the request as it came behind its header. */
 void server_submit(struct server *s, struct connection *c, int32_t xid, const struct request *q,
                    struct bytes body);
+
+/* Submits a write of a client that is not ours; see forwarded.h. */
+void server_propose(struct server *s, const struct submission *q);
 
 /* Submits a write that no client asked for: session expiry, reaping. */
 void server_submit_own(struct server *s, const struct request *q, int64_t session_id);

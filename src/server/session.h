@@ -42,6 +42,9 @@ struct session_table {
 void session_table_init(struct session_table *t, int64_t wall_ms, int64_t server_id);
 void session_table_fini(struct session_table *t);
 
+/* All sessions are forgotten; ids go on from where they were. */
+void session_table_clear(struct session_table *t);
+
 int64_t session_new_id(struct session_table *t);
 
 /* `id` has been given out before: the next ones come after it, if it was this server's. */

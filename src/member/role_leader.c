@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* role_leader.c - prepares for everybody, and commits what a quorum has on disk. */
+#include "base/assert.h"
+#include "base/logging.h"
+#include "member/member_internal.h"
+#include "server/forwarded.h"
+#include "server/handshake.h"
+
+/* The last counter of an epoch is never used: a new epoch begins before it. */
+enum { LAST_COUNTER = 0xfffffffeu };
+
+static int64_t leader_submit(struct role *r, const struct submission *q)
+{
+    struct member *m = member_of(r);
+    struct proposer *p = m->server->proposer;
+    struct bytes payload;
+
+    if (m->ensemble->resigning || zxid_counter(p->zxid) == LAST_COUNTER) {
+        m->ensemble->resigning = true; /* and nobody is answered any more */
+        return 0;
+    }
+    payload = proposer_prepare(p, q);
+    ensemble_step(
+        m, &(struct quorum_input){.kind = QUORUM_IN_PROPOSE, .zxid = p->zxid, .bytes = payload});
+    return (int64_t)payload.len;
+}
+
+static bool leader_sync(struct role *r, const struct submission *q)
+{
+    (void)q;
+    ensemble_step(member_of(r), &(struct quorum_input){.kind = QUORUM_IN_SYNC});
+    return true;
+}
+
+static void leader_revalidate(struct role *r, int64_t session_id, int32_t timeout_ms)
+{
+    struct member *m = member_of(r);
+
+    (void)timeout_ms;
+    if (!member_is_burying(m)) {
+        handshake_revalidate(m->server, session_id);
+    }
+}
+
+void role_leader_init(struct role *r)
+{
+    *r = (struct role){.kind = ROLE_LEADER,
+                       .submit = leader_submit,
+                       .sync = leader_sync,
+                       .revalidate = leader_revalidate};
+}
+
+/* ---- what learners send ---- */
+
+static void receive_request(struct member *m, link_id link, const struct packet *p)
+{
+    struct forwarded_request f;
+
+    if (!forwarded_request_read(p->data, &f)) {
+        log_limited(LOG_WARN, "a forwarded request cannot be decoded");
+    } else if (f.op == OP_SYNC) {
+        ensemble_step(m, &(struct quorum_input){.kind = QUORUM_IN_SYNC, .link = link});
+    } else {
+        forwarded_write(m->server, link, &f, p->auth);
+    }
+}
+
+static void receive_revalidate(struct member *m, link_id link, const struct packet *p)
+{
+    struct jute_reader r = jute_reader_of(p->data);
+    struct session_touch t = session_touch_read(&r);
+    struct packet answer = {.type = PACKET_REVALIDATE, .zxid = -1, .auth.count = -1};
+
+    if (r.failed) {
+        log_limited(LOG_WARN, "a revalidation cannot be decoded");
+        return;
+    }
+    strbuf_clear(&m->ensemble->data);
+    revalidation_write(
+        &m->ensemble->data,
+        &(struct revalidation){t.session_id, forwarded_revalidate(m->server, link, &t)});
+    answer.data = strbuf_bytes(&m->ensemble->data);
+    ensemble_step(
+        m, &(struct quorum_input){.kind = QUORUM_IN_ANSWER, .link = link, .packet = &answer});
+}
+
+void role_leader_receive(struct member *m, link_id link, const struct packet *p)
+{
+    switch (p->type) {
+    case PACKET_REQUEST:
+        receive_request(m, link, p);
+        break;
+    case PACKET_REVALIDATE:
+        receive_revalidate(m, link, p);
+        break;
+    case PACKET_PING:
+        forwarded_touches(m->server, p->data);
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* forwarded.h - what a leader does with the requests of its learners' clients.
+ *
+ * Every one of them becomes a transaction, an error if nothing else: the learner waits for it. The
+ * session must live, and belong to that learner. A request is a sign of life of its session. */
+#ifndef PAWL_SERVER_FORWARDED_H
+#define PAWL_SERVER_FORWARDED_H
+
+#include "server/server.h"
+#include "wire/packet.h"
+
+/* A write that came over `link`, with the ids that it brought. */
+void forwarded_write(struct server *s, uint64_t link, const struct forwarded_request *f,
+                     struct id_list auth);
+
+/* A client has come to that learner with its session. Whether it lives; then it is that learner's
+ * from here on. */
+bool forwarded_revalidate(struct server *s, uint64_t link, const struct session_touch *t);
+
+/* Sessions that a learner has heard from: the data of its PING. */
+void forwarded_touches(struct server *s, struct bytes data);
+
+#endif

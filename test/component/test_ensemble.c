@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Members that agree: real servers, real quorums, and clients of each of them. */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "lib/ensemble_fixture.h"
+#include "lib/member_fixture.h"
+#include "lib/server_fixture.h"
+#include "lib/test.h"
+#include "pawl/error.h"
+#include "store/acl_table.h"
+
+/* All that are up have the same tree, sessions included. */
+static void expect_equal_trees(struct ensemble_fixture *f)
+{
+    char *first = NULL;
+
+    assert_int_equal(f->diverged_zxid, 0);
+    for (size_t i = 0; i < f->n_nodes; i++) {
+        char *text;
+
+        if (f->nodes[i].member == NULL) {
+            continue;
+        }
+        text = member_fixture_state(ensemble_node_server(&f->nodes[i])->tree);
+        if (first == NULL) {
+            first = text;
+        } else {
+            assert_string_equal(text, first);
+            free(text);
+        }
+    }
+    free(first);
+}
+
+static bool has(const struct ensemble_node *n, const char *path)
+{
+    return tree_find(ensemble_node_server(n)->tree, bytes_str(path)) != 0;
+}
+
+/* Its outcome: what `c` has been sent since it was last looked at. */
+static const char *ask(struct ensemble_node *n, struct connection *c, struct request q)
+{
+    n->fixture->next_xid = 0;
+    ensemble_send(n, c, &q);
+    ensemble_fixture_settle(n->fixture);
+    return ensemble_trace(n, c);
+}
+
+static void writes_of_everybodys_clients_are_answered_from_what_is_committed(void **state)
+{
+    struct ensemble_node *leader, *follower;
+    struct connection *a, *b, *c;
+    struct ensemble_fixture f;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 1);
+    leader = ensemble_fixture_elect(&f);
+    follower = ensemble_fixture_follower(&f);
+    a = ensemble_client(leader, 10000);
+    b = ensemble_client(follower, 10000);
+    c = ensemble_client(&f.nodes[3], 10000);
+    assert_int_equal(ensemble_node_server(&f.nodes[3])->role->kind, ROLE_OBSERVER);
+    assert_string_equal(ask(leader, a, fixture_create_request("/a", "", 0)), "1 OK\n");
+    assert_string_equal(ask(follower, b, fixture_create_request("/a/b", "", 0)), "1 OK\n");
+    assert_string_equal(ask(&f.nodes[3], c, fixture_create_request("/a/c", "", 0)), "1 OK\n");
+    assert_string_equal(ask(follower, b, fixture_create_request("/a", "", 0)), "1 NODE_EXISTS\n");
+    assert_string_equal(ask(follower, b, fixture_path_request(OP_DELETE, "/x")), "1 NO_NODE\n");
+    assert_string_equal(ask(follower, b, fixture_path_request(OP_GET_DATA, "/a/c")), "1 OK\n");
+    assert_null(ensemble_node_server(follower)->proposer);
+    expect_equal_trees(&f);
+    ensemble_fixture_fini(&f);
+}
+
+static void a_learner_keeps_the_order_of_each_session(void **state)
+{
+    struct request get = fixture_path_request(OP_GET_DATA, "/a");
+    struct request create = fixture_create_request("/a", "", 0);
+    struct request set = fixture_set_request("/a", "x", -1);
+    struct request sync = fixture_path_request(OP_SYNC, "/");
+    struct ensemble_node *follower;
+    struct ensemble_fixture f;
+    struct connection *c;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    ensemble_fixture_elect(&f);
+    follower = ensemble_fixture_follower(&f);
+    c = ensemble_client(follower, 10000);
+    f.next_xid = 0;
+    ensemble_send(follower, c, &get);
+    assert_string_equal(ensemble_trace(follower, c), "1 NO_NODE\n");
+    ensemble_send(follower, c, &create);
+    ensemble_send(follower, c, &get);
+    ensemble_send(follower, c, &sync);
+    ensemble_send(follower, c, &get);
+    ensemble_send(follower, c, &set);
+    ensemble_send(follower, c, &sync);
+    assert_string_equal(ensemble_trace(follower, c), ""); /* all of it behind the create */
+    ensemble_fixture_settle(&f);
+    assert_string_equal(ensemble_trace(follower, c), "2 OK\n3 OK\n4 OK\n5 OK\n6 OK\n7 OK\n");
+    assert_true(list_empty(&ensemble_node_server(follower)->syncs));
+    assert_int_equal(server_outstanding(ensemble_node_server(follower)), 0);
+    ensemble_fixture_fini(&f);
+}
+
+static void a_sync_sees_what_others_have_written(void **state)
+{
+    struct request sync = fixture_path_request(OP_SYNC, "/");
+    struct ensemble_node *leader;
+    struct ensemble_fixture f;
+    struct connection *writer, *reader;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    leader = ensemble_fixture_elect(&f);
+    writer = ensemble_client(leader, 10000);
+    reader = ensemble_client(leader, 10000);
+    assert_string_equal(ask(leader, reader, sync), "1 OK\n");
+    f.next_xid = 0;
+    ensemble_send(leader, writer, &(struct request){.type = OP_PING});
+    ensemble_send(leader, reader, &sync);
+    assert_string_equal(ensemble_trace(leader, reader), ""); /* it may lead no more */
+    ensemble_fixture_settle(&f);
+    assert_string_equal(ensemble_trace(leader, reader), "2 OK\n");
+    ensemble_fixture_fini(&f);
+}
+
+static void watches_fire_where_they_were_set(void **state)
+{
+    struct request watch = fixture_path_request(OP_EXISTS, "/a");
+    struct ensemble_node *leader, *follower;
+    struct connection *writer, *watcher;
+    struct ensemble_fixture f;
+
+    (void)state;
+    watch.watch = true;
+    ensemble_fixture_init(&f, 3, 0);
+    leader = ensemble_fixture_elect(&f);
+    follower = ensemble_fixture_follower(&f);
+    writer = ensemble_client(leader, 10000);
+    watcher = ensemble_client(follower, 10000);
+    assert_string_equal(ask(follower, watcher, watch), "1 NO_NODE\n");
+    assert_string_equal(ask(leader, writer, fixture_create_request("/a", "", 0)), "1 OK\n");
+    assert_string_equal(ensemble_trace(follower, watcher), "created /a\n");
+    ensemble_fixture_fini(&f);
+}
+
+/* In the log a nested create2 is a create; the answer has the Stat all the same. */
+static void a_learner_answers_what_its_client_asked_for(void **state)
+{
+    struct request nested = fixture_create_request("/a", "", 0);
+    struct ensemble_node *follower;
+    struct ensemble_fixture f;
+    struct connection *c;
+    struct strbuf ops;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    ensemble_fixture_elect(&f);
+    follower = ensemble_fixture_follower(&f);
+    c = ensemble_client(follower, 10000);
+    strbuf_init(&ops, STRBUF_NO_LIMIT);
+    nested.type = OP_CREATE2;
+    multi_header_write(&ops, &(struct multi_header){OP_CREATE2, false, -1});
+    request_write(&ops, op_find(OP_CREATE2), &nested);
+    multi_header_write(&ops, &(struct multi_header){-1, true, -1});
+    ensemble_send(follower, c, &(struct request){.type = OP_MULTI, .multi = strbuf_bytes(&ops)});
+    ensemble_fixture_settle(&f);
+    /* length, header, header of the result, path, Stat, end */
+    assert_int_equal(connection_unread(c), 4 + 16 + 9 + 4 + 2 + STAT_BYTES + 9);
+    strbuf_fini(&ops);
+    ensemble_fixture_fini(&f);
+}
+
+static void a_commit_may_come_before_our_own_disk(void **state)
+{
+    struct ensemble_node *leader, *follower;
+    struct ensemble_fixture f;
+    struct connection *c;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    leader = ensemble_fixture_elect(&f);
+    follower = ensemble_fixture_follower(&f);
+    c = ensemble_client(follower, 10000);
+    follower->hold = true;
+    assert_string_equal(ask(follower, c, fixture_create_request("/a", "", 0)), "1 OK\n");
+    assert_true(has(follower, "/a"));
+    ensemble_node_release(follower);
+    leader->hold = true; /* nor is the leader's needed */
+    assert_string_equal(ask(follower, c, fixture_create_request("/b", "", 0)), "1 OK\n");
+    follower->hold = true; /* but two are */
+    assert_string_equal(ask(follower, c, fixture_create_request("/c", "", 0)), "");
+    assert_false(has(leader, "/c"));
+    ensemble_node_release(leader);
+    assert_string_equal(ensemble_trace(follower, c), "1 OK\n");
+    ensemble_node_release(follower);
+    expect_equal_trees(&f);
+    ensemble_fixture_fini(&f);
+}
+
+/* ---- sessions ---- */
+
+static void only_the_leader_ends_sessions_and_hears_of_all(void **state)
+{
+    struct ensemble_node *leader, *follower;
+    struct connection *silent, *alive;
+    struct ensemble_fixture f;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    leader = ensemble_fixture_elect(&f);
+    follower = ensemble_fixture_follower(&f);
+    silent = ensemble_client(follower, 4000);
+    alive = ensemble_client(follower, 4000);
+    ask(follower, silent, fixture_create_request("/silent", "", CREATE_EPHEMERAL));
+    ask(follower, alive, fixture_create_request("/alive", "", CREATE_EPHEMERAL));
+    for (int i = 0; i < 12; i++) {
+        ensemble_fixture_pass(&f, 1000);
+        ask(follower, alive, (struct request){.type = OP_PING});
+    }
+    assert_int_equal(silent->state, CONNECTION_CLOSING);
+    assert_int_equal(alive->state, CONNECTION_SERVING);
+    for (size_t i = 0; i < 3; i++) {
+        assert_false(has(&f.nodes[i], "/silent"));
+        assert_true(has(&f.nodes[i], "/alive"));
+    }
+    assert_int_equal(ensemble_node_server(leader)->stats.stale_sessions_expired, 1);
+    assert_int_equal(ensemble_node_server(follower)->stats.stale_sessions_expired, 0);
+    expect_equal_trees(&f);
+    ensemble_fixture_fini(&f);
+}
+
+static void a_session_moves_and_its_old_link_writes_no_more(void **state)
+{
+    struct ensemble_node *leader, *to, *from;
+    struct connection *old, *fresh;
+    struct ensemble_fixture f;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    leader = ensemble_fixture_elect(&f);
+    from = ensemble_fixture_follower(&f);
+    to = from + 1 == leader ? from + 2 : from + 1;
+    assert_int_equal(ensemble_node_server(to)->role->kind, ROLE_FOLLOWER);
+    old = ensemble_client(from, 10000);
+    ask(from, old, fixture_create_request("/e", "", CREATE_EPHEMERAL));
+    fresh = ensemble_resume(to, old->session_id, 10000);
+    assert_int_equal(fresh->state, CONNECTION_JOINING); /* the leader is asked */
+    ensemble_fixture_settle(&f);
+    assert_int_equal(fresh->state, CONNECTION_SERVING);
+    ensemble_disconnect(to, fresh);
+    fresh = ensemble_resume(to, old->session_id, 10000);
+    ensemble_fixture_settle(&f);
+    assert_int_equal(fresh->state, CONNECTION_SERVING);
+    assert_string_equal(ask(from, old, fixture_create_request("/x", "", 0)), "");
+    assert_int_equal(old->state, CONNECTION_CLOSING);
+    assert_false(has(leader, "/x"));
+    /* And to the leader itself, whose clients ask nobody. */
+    old = ensemble_resume(leader, fresh->session_id, 10000);
+    assert_int_equal(old->state, CONNECTION_SERVING);
+    ask(to, fresh, fixture_create_request("/y", "", 0));
+    assert_int_equal(fresh->state, CONNECTION_CLOSING);
+    ensemble_trace(leader, old);
+    assert_string_equal(ask(leader, old, fixture_create_request("/z", "", 0)), "1 OK\n");
+    assert_true(has(leader, "/e"));
+    expect_equal_trees(&f);
+    ensemble_fixture_fini(&f);
+}
+
+static void a_session_that_is_gone_is_refused_everywhere(void **state)
+{
+    struct ensemble_node *follower;
+    struct ensemble_fixture f;
+    struct connection *c;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    ensemble_fixture_elect(&f);
+    follower = ensemble_fixture_follower(&f);
+    c = ensemble_resume(follower, 0x1234, 10000);
+    ensemble_fixture_settle(&f);
+    assert_int_equal(c->state, CONNECTION_CLOSING);
+    c = ensemble_client(follower, 10000);
+    assert_string_equal(ask(follower, c, (struct request){.type = OP_CLOSE_SESSION}), "1 OK\n");
+    assert_int_equal(c->state, CONNECTION_CLOSING);
+    c = ensemble_resume(follower, c->session_id, 10000);
+    ensemble_fixture_settle(&f);
+    assert_int_equal(c->state, CONNECTION_CLOSING);
+    ensemble_fixture_fini(&f);
+}
+
+static void what_a_learners_client_may_is_judged_by_its_ids(void **state)
+{
+    static const uint8_t acl[] = "\0\0\0\1\0\0\0\x1f\0\0\0\4auth\0\0\0\0";
+    struct request create = fixture_create_request("/mine", "", 0);
+    struct request auth = {
+        .type = OP_AUTH, .scheme = bytes_str("digest"), .data = bytes_str("bob:pw")};
+    struct ensemble_node *follower;
+    struct connection *bob, *eve;
+    struct ensemble_fixture f;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    ensemble_fixture_elect(&f);
+    follower = ensemble_fixture_follower(&f);
+    bob = ensemble_client(follower, 10000);
+    eve = ensemble_client(follower, 10000);
+    create.acl = (struct acl_list){1, bytes_of(acl + 4, sizeof(acl) - 5)};
+    assert_string_equal(ask(follower, eve, create), "1 INVALID_ACL\n"); /* nothing to show */
+    ensemble_send(follower, bob, &auth);
+    ensemble_trace(follower, bob);
+    assert_string_equal(ask(follower, bob, create), "1 OK\n");
+    assert_string_equal(ask(follower, eve, fixture_set_request("/mine", "x", -1)), "1 NO_AUTH\n");
+    assert_string_equal(ask(follower, bob, fixture_set_request("/mine", "x", -1)), "1 OK\n");
+    ensemble_fixture_fini(&f);
+}
+
+/* ---- changes ---- */
+
+static void nothing_that_was_answered_is_lost_with_its_leader(void **state)
+{
+    struct ensemble_node *leader, *next;
+    struct ensemble_fixture f;
+    struct connection *c;
+    int64_t session_id;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    leader = ensemble_fixture_elect(&f);
+    c = ensemble_client(leader, 10000);
+    session_id = c->session_id;
+    assert_string_equal(ask(leader, c, fixture_create_request("/a", "", CREATE_EPHEMERAL)),
+                        "1 OK\n");
+    ensemble_node_crash(leader);
+    next = ensemble_fixture_elect(&f);
+    assert_ptr_not_equal(next, leader);
+    c = ensemble_resume(next, session_id, 10000);
+    ensemble_fixture_settle(&f);
+    assert_int_equal(c->state, CONNECTION_SERVING);
+    ensemble_trace(next, c);
+    assert_string_equal(ask(next, c, fixture_create_request("/b", "", 0)), "1 OK\n");
+    ensemble_node_start(leader);
+    ensemble_fixture_elect(&f);
+    assert_true(has(leader, "/a"));
+    assert_true(has(leader, "/b"));
+    expect_equal_trees(&f);
+    ensemble_fixture_fini(&f);
+}
+
+/* A leader dies with a proposal that only its own log has: when it comes back, it is cut. */
+static void what_a_leader_had_alone_does_not_come_back(void **state)
+{
+    struct request q = fixture_create_request("/lost", "", 0);
+    struct ensemble_node *leader;
+    struct ensemble_fixture f;
+    struct connection *c;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    leader = ensemble_fixture_elect(&f);
+    c = ensemble_client(leader, 10000);
+    ensemble_send(leader, c, &q);
+    assert_int_equal(leader->asked_zxid, leader->appended_zxid); /* it is on its disk, */
+    ensemble_fixture_lose_packets(&f);                           /* and nowhere else */
+    ensemble_node_crash(leader);
+    ensemble_fixture_elect(&f);
+    c = ensemble_client(ensemble_fixture_leader(&f), 10000);
+    ask(ensemble_fixture_leader(&f), c, fixture_create_request("/kept", "", 0));
+    ensemble_node_start(leader);
+    ensemble_fixture_elect(&f);
+    assert_true(has(leader, "/kept"));
+    assert_false(has(leader, "/lost"));
+    expect_equal_trees(&f);
+    ensemble_fixture_fini(&f);
+}
+
+static void who_leaves_its_role_closes_its_clients_and_serves_again(void **state)
+{
+    struct quorum_input resign = {.kind = QUORUM_IN_RESIGN};
+    struct ensemble_node *leader, *follower;
+    struct connection *c, *fresh;
+    struct ensemble_fixture f;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    leader = ensemble_fixture_elect(&f);
+    follower = ensemble_fixture_follower(&f);
+    c = ensemble_client(follower, 10000);
+    ask(follower, c, fixture_create_request("/e", "", CREATE_EPHEMERAL));
+    member_step(leader->member, f.now_us, f.wall_ms,
+                &(struct member_input){.kind = MEMBER_QUORUM, .quorum = &resign}, &leader->effects);
+    ensemble_fixture_settle(&f);
+    ensemble_fixture_elect(&f);
+    assert_int_equal(c->state, CONNECTION_CLOSING);
+    fresh = ensemble_resume(follower, c->session_id, 10000);
+    ensemble_disconnect(follower, c);
+    ensemble_fixture_settle(&f);
+    assert_int_equal(fresh->state, CONNECTION_SERVING);
+    ensemble_trace(follower, fresh);
+    assert_string_equal(ask(follower, fresh, fixture_path_request(OP_DELETE, "/e")), "1 OK\n");
+    expect_equal_trees(&f);
+    ensemble_fixture_fini(&f);
+}
+
+static void a_late_member_gets_what_it_missed(void **state)
+{
+    struct ensemble_node *leader, *late;
+    struct ensemble_fixture f;
+    struct connection *c;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 1);
+    leader = ensemble_fixture_elect(&f);
+    late = ensemble_fixture_follower(&f);
+    c = ensemble_client(leader, 10000);
+    ask(leader, c, fixture_create_request("/a", "", 0));
+    ensemble_node_crash(late);
+    for (int i = 0; i < 20; i++) {
+        ask(leader, c, fixture_create_request("/a/", "x", CREATE_SEQUENTIAL));
+    }
+    ensemble_node_start(late);
+    ensemble_fixture_elect(&f);
+    expect_equal_trees(&f);
+    ensemble_node_crash(late);
+    strbuf_clear(&late->log); /* a new disk: the whole tree is sent */
+    late->accepted_epoch = late->current_epoch = 0;
+    ensemble_node_start(late);
+    ensemble_fixture_elect(&f);
+    expect_equal_trees(&f);
+    ensemble_fixture_fini(&f);
+}
+
+/* ---- trouble ---- */
+
+static void a_tree_that_is_not_the_leaders_is_shown_to_nobody(void **state)
+{
+    struct ensemble_node *leader, *follower;
+    struct connection *c, *reader;
+    struct ensemble_fixture f;
+    struct tree *tree;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    leader = ensemble_fixture_elect(&f);
+    follower = ensemble_fixture_follower(&f);
+    c = ensemble_client(leader, 10000);
+    reader = ensemble_client(follower, 10000);
+    ask(leader, c, fixture_create_request("/a", "", 0));
+    tree = ensemble_node_server(follower)->tree;
+    tree_set_data(tree, tree_find(tree, bytes_str("/a")), bytes_str("bad"), 1, 1, 1);
+    assert_string_equal(ask(leader, c, fixture_create_request("/b", "", 0)), "1 OK\n");
+    assert_int_equal(f.diverged_zxid, ensemble_node_server(leader)->applied_zxid);
+    assert_int_equal(reader->state, CONNECTION_CLOSING);
+    assert_false(role_serves(ensemble_node_server(follower)->role));
+    ensemble_fixture_fini(&f);
+}
+
+static void who_has_no_leader_serves_nobody(void **state)
+{
+    struct ensemble_fixture f;
+    struct connection *c;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    c = ensemble_resume(&f.nodes[0], 0, 10000);
+    assert_int_equal(c->state, CONNECTION_CLOSING);
+    ensemble_fixture_fini(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(writes_of_everybodys_clients_are_answered_from_what_is_committed),
+        cmocka_unit_test(a_learner_keeps_the_order_of_each_session),
+        cmocka_unit_test(a_sync_sees_what_others_have_written),
+        cmocka_unit_test(watches_fire_where_they_were_set),
+        cmocka_unit_test(a_learner_answers_what_its_client_asked_for),
+        cmocka_unit_test(a_commit_may_come_before_our_own_disk),
+        cmocka_unit_test(only_the_leader_ends_sessions_and_hears_of_all),
+        cmocka_unit_test(a_session_moves_and_its_old_link_writes_no_more),
+        cmocka_unit_test(a_session_that_is_gone_is_refused_everywhere),
+        cmocka_unit_test(what_a_learners_client_may_is_judged_by_its_ids),
+        cmocka_unit_test(nothing_that_was_answered_is_lost_with_its_leader),
+        cmocka_unit_test(what_a_leader_had_alone_does_not_come_back),
+        cmocka_unit_test(who_leaves_its_role_closes_its_clients_and_serves_again),
+        cmocka_unit_test(a_late_member_gets_what_it_missed),
+        cmocka_unit_test(a_tree_that_is_not_the_leaders_is_shown_to_nobody),
+        cmocka_unit_test(who_has_no_leader_serves_nobody),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
