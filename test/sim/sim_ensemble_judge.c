@@ -333,6 +333,10 @@ static void votes(struct sim_member *m, struct bytes frame)
     if (n.zxid > m->toy.disk.history.zxid) {
         return;
     }
+    if (n.zxid > toy_disk_safe_zxid(&m->toy.disk)) {
+        world_violated(m->world, "P8: m%d votes with 0x%llx, which is not on its disk", name(m),
+                       (hex)n.zxid);
+    }
     if (n.zxid < j->acked_zxid) {
         world_violated(m->world, "P9: m%d votes with 0x%llx, it has acked 0x%llx", name(m),
                        (hex)n.zxid, (hex)j->acked_zxid);

@@ -17,7 +17,7 @@
  *   T5  no crash leaves an epoch behind what it belongs to
  *   T6  a COMMIT needs a quorum of ACKs; who leads, a quorum of acks of NEWLEADER
  *   T7  equal zxid, equal digest
- *   T8  a vote does not go back, and is not behind what was acked (P9)
+ *   T8  a vote does not go back, is on disk (P8), and is not behind what was acked (P9)
  *   sync  shows every write that was acknowledged before it was asked for
  *   calls of one member are answered in their order, each once
  *
