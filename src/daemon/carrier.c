@@ -420,7 +420,8 @@ void carrier_snapshot(struct carrier *c, link_id link, struct snapshot_taker *ta
     }
     ASSERT(s->taker == NULL);
     s->taker = taker;
-    snap.zxid = zxid > s->zxid ? zxid : s->zxid;
+    s->zxid = zxid > s->zxid ? zxid : s->zxid;
+    snap.zxid = s->zxid;
     strbuf_clear(&c->scratch);
     packet_write(&c->scratch, &snap);
     quorum_net_stream_write(c->net, s->stream, strbuf_bytes(&c->scratch));
@@ -477,6 +478,7 @@ static void on_carrier_sent(void *arg, stream_id stream)
     if (s != NULL) {
         in.kind = s->is_snapshot ? QUORUM_IN_SNAPSHOT_SENT : QUORUM_IN_LOG_SENT;
         in.link = s->to;
+        in.zxid = s->is_snapshot ? s->zxid : 0;
         sending_free(s);
         carrier_do(c, &in);
     }

@@ -69,7 +69,8 @@ enum quorum_input_kind {
     QUORUM_IN_EPOCH_SAVED, /* which, epoch */
     QUORUM_IN_TRUNCATED,   /* zxid: the log ends there, later snapshots are gone, tree reloaded */
     QUORUM_IN_SNAPSHOT_LOADED, /* zxid: on disk, older logs out of use, and the tree is this */
-    QUORUM_IN_SNAPSHOT_SENT,   /* link: the last byte of the stream has left */
+    QUORUM_IN_SNAPSHOT_SENT,   /* link, zxid: the last byte of the stream has left. It may be of a
+                                  later moment than it was asked for; 0: it is not */
     QUORUM_IN_LOG_SENT,        /* link: the last record of SEND_LOG has left */
     QUORUM_IN_LOG_TRIMMED,     /* zxid: the log's files up to here are gone (purged) */
     QUORUM_IN_STOPPED,         /* last_zxid: STOP is done: nothing of the old role is under way,

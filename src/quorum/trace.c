@@ -162,10 +162,15 @@ void trace_input(struct strbuf *out, const struct quorum_input *in)
         }
         break;
     case QUORUM_IN_LINK_DOWN:
-    case QUORUM_IN_SNAPSHOT_SENT:
     case QUORUM_IN_LOG_SENT:
     case QUORUM_IN_SYNC:
         put_link(out, in->link);
+        break;
+    case QUORUM_IN_SNAPSHOT_SENT:
+        put_link(out, in->link);
+        if (in->zxid != 0) {
+            put_zxid(out, in->zxid);
+        }
         break;
     case QUORUM_IN_DIAL_FAILED:
     case QUORUM_IN_REFUSED:

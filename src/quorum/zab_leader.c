@@ -373,13 +373,17 @@ static void link_up(struct quorum *q, const struct quorum_input *in)
     }
 }
 
-static void snapshot_was_sent(struct quorum *q, link_id id)
+static void snapshot_was_sent(struct quorum *q, link_id id, int64_t zxid)
 {
     struct peer *p = peers_find(q, id);
 
-    if (p != NULL) {
-        p->sending_snapshot = false;
-        p->heard_us = q->now_us;
+    if (p == NULL || !p->sending_snapshot) {
+        return;
+    }
+    p->sending_snapshot = false;
+    p->heard_us = q->now_us;
+    if (zxid > p->sent && zxid <= q->committed) {
+        p->sent = zxid;
     }
 }
 
@@ -421,7 +425,7 @@ void leader_step(struct quorum *q, const struct quorum_input *in)
         epoch_was_saved(q, in->which);
         break;
     case QUORUM_IN_SNAPSHOT_SENT:
-        snapshot_was_sent(q, in->link);
+        snapshot_was_sent(q, in->link, in->zxid);
         break;
     case QUORUM_IN_LOG_SENT:
         log_was_sent(q, in->link);

@@ -221,6 +221,27 @@ static void a_snapshot_is_sent_for_as_long_as_it_takes(void **state)
     quorum_fixture_fini(&f);
 }
 
+/* The walk of the tree began later than it was asked for. */
+static void what_a_snapshot_has_already_is_not_sent_again(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    quorum_fixture_init(&f, 3, 3, 1);
+    active(&f);
+    connect(&f, 12, 2, PACKET_FOLLOWER_INFO);
+    fixture_ack_epoch(&f, 12, E1 + 2, 1);
+    write(&f, E3 + 1);
+    write(&f, E3 + 2);
+    fixture_step(
+        &f, &(struct quorum_input){.kind = QUORUM_IN_SNAPSHOT_SENT, .link = 12, .zxid = E3 + 1});
+    ack(&f, 12, E3);
+    assert_did(&f, "SEND link 12 PROPOSAL 0x300000002 7 bytes\n"
+                   "SEND link 12 COMMIT 0x300000002\n"
+                   "SEND link 12 UPTODATE -1\n");
+    quorum_fixture_fini(&f);
+}
+
 static void who_gets_a_snapshot_without_end_is_no_quorum(void **state)
 {
     struct quorum_fixture f;
@@ -383,6 +404,7 @@ int main(void)
         cmocka_unit_test(what_is_not_committed_is_held_back_until_uptodate),
         cmocka_unit_test(an_observer_gets_pairs_before_uptodate_and_informs_after),
         cmocka_unit_test(a_snapshot_is_sent_for_as_long_as_it_takes),
+        cmocka_unit_test(what_a_snapshot_has_already_is_not_sent_again),
         cmocka_unit_test(who_gets_a_snapshot_without_end_is_no_quorum),
         cmocka_unit_test(who_does_not_ack_newleader_in_time_is_closed),
         cmocka_unit_test(the_end_of_a_deposed_leader_is_cut_or_replaced),
