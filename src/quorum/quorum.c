@@ -435,7 +435,6 @@ void quorum_step(struct quorum *q, int64_t now_us, const struct quorum_input *in
                  struct quorum_effects *out)
 {
     ASSERT((q->phase == QUORUM_NEW) == (in->kind == QUORUM_IN_START));
-    ASSERT(in->kind != QUORUM_IN_PROPOSE || q->phase == QUORUM_LEADING);
     ASSERT(now_us >= q->now_us);
     q->now_us = now_us;
     q->out = out;

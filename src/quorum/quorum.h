@@ -76,6 +76,7 @@ enum quorum_input_kind {
     QUORUM_IN_STOPPED,         /* last_zxid: STOP is done: nothing of the old role is under way,
                                   the tree has all that is logged */
 
+    /* These are dropped when the role was left meanwhile. */
     QUORUM_IN_PROPOSE, /* leading: zxid (the previous one + 1), bytes: a log payload */
     QUORUM_IN_FORWARD, /* learning: packet (REQUEST, REVALIDATE), to the leader */
     QUORUM_IN_ANSWER,  /* leading: link, packet (REVALIDATE); dropped if the link is gone */

@@ -408,6 +408,8 @@ static void an_epoch_ends_before_its_last_zxid(void **state)
     assert_did(&f, "UNLISTEN\n"
                    "CLOSE link 11: no longer leading\n"
                    "STOP: the zxids of this epoch are used up\n");
+    fixture_propose(&f, E1 + 0x100000000); /* made in the same turn: nobody gets it */
+    assert_did(&f, "");
     quorum_fixture_fini(&f);
 }
 
