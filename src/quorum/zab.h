@@ -50,7 +50,7 @@ struct peer {
     int64_t sent_us;       /* when the last proposal was sent */
     int64_t heard_us;      /* the last packet; in other states since when one is awaited */
     bool sending_snapshot; /* it cannot have heard anything behind it */
-    bool sending_log;      /* READY: it catches up with what was committed meanwhile */
+    bool sending_log;      /* nor behind this */
 
     uint64_t pings_sent; /* since UPTODATE: it answers each of those, in order */
     uint64_t pings_answered;

@@ -255,6 +255,7 @@ static void take_new_leader_ack(struct quorum *q, struct peer *p, const struct p
     }
     peer_move(p, PEER_READY);
     p->sending_snapshot = false;
+    p->sending_log = false;
     if (q->leader.phase == LEADER_ACTIVE) {
         sync_finish(q, p);
     } else {

@@ -117,7 +117,8 @@ static const char *overdue(const struct quorum *q, const struct peer *p)
     case PEER_GREETING:
     case PEER_INVITED:
     case PEER_SYNCING:
-        if (!p->sending_snapshot && silent_us > ticks_us(q, q->options.init_limit)) {
+        if (!p->sending_snapshot && !p->sending_log &&
+            silent_us > ticks_us(q, q->options.init_limit)) {
             return "silent for initLimit";
         }
         return NULL;

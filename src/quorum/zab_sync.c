@@ -39,7 +39,7 @@ static int64_t not_in_memory(const struct quorum *q, int64_t from, int64_t to)
     return first > to ? to : history_before(&q->history, first);
 }
 
-static void send_from_files(struct quorum *q, const struct peer *p, int64_t from, int64_t to)
+static void send_from_files(struct quorum *q, struct peer *p, int64_t from, int64_t to)
 {
     struct quorum_effect *e = quorum_emit(q, QUORUM_DO_SEND_LOG);
 
@@ -47,6 +47,7 @@ static void send_from_files(struct quorum *q, const struct peer *p, int64_t from
     e->link = p->id;
     e->from = from;
     e->zxid = to;
+    p->sending_log = true;
 }
 
 static void send_from_memory(struct quorum *q, const struct peer *p, int64_t behind, int64_t to)
@@ -62,7 +63,7 @@ static void send_from_memory(struct quorum *q, const struct peer *p, int64_t beh
 }
 
 /* Records from..to, all committed, each as PROPOSAL and COMMIT. */
-static void send_records(struct quorum *q, const struct peer *p, int64_t from, int64_t to)
+static void send_records(struct quorum *q, struct peer *p, int64_t from, int64_t to)
 {
     int64_t files = not_in_memory(q, from, to);
 
@@ -144,7 +145,6 @@ static bool must_catch_up(struct quorum *q, struct peer *p, int64_t missed)
     }
     send_from_files(q, p, missed, files);
     p->sent = files;
-    p->sending_log = true;
     return true;
 }
 
@@ -188,8 +188,12 @@ void sync_finish(struct quorum *q, struct peer *p)
 
 void sync_log_sent(struct quorum *q, struct peer *p)
 {
-    if (p->sending_log) {
-        p->sending_log = false;
+    if (!p->sending_log) {
+        return;
+    }
+    p->sending_log = false;
+    p->heard_us = q->now_us;
+    if (p->state == PEER_READY) {
         sync_finish(q, p);
     }
 }

@@ -301,6 +301,30 @@ static void the_end_of_a_deposed_leader_is_cut_or_replaced(void **state)
     quorum_fixture_fini(&f);
 }
 
+static void a_log_is_sent_for_as_long_as_it_takes(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    quorum_fixture_init(&f, 3, 3, 1);
+    active(&f);
+    connect(&f, 12, 2, PACKET_FOLLOWER_INFO);
+    fixture_ack_epoch(&f, 12, E1 + 6, 1);
+    assert_did(&f, "SEND link 12 DIFF 0x200000002\n"
+                   "SEND_LOG link 12 0x100000007 0x200000002\n"
+                   "SEND link 12 NEWLEADER 0x300000000\n");
+    for (int i = 0; i < 4 * INIT_LIMIT; i++) {
+        fixture_wait(&f, TICK_US / 2);
+        assert_did(&f, "SEND link 11 PING 0x300000000\n");
+        fixture_packet(&f, 11, PACKET_PING, E3, bytes_of("", 0));
+    }
+    fixture_link(&f, QUORUM_IN_LOG_SENT, 12);
+    assert_did(&f, "");
+    ack(&f, 12, E3);
+    assert_did(&f, "SEND link 12 UPTODATE -1\n");
+    quorum_fixture_fini(&f);
+}
+
 static void purged_files_are_not_counted_on(void **state)
 {
     struct quorum_fixture f;
@@ -408,6 +432,7 @@ int main(void)
         cmocka_unit_test(who_gets_a_snapshot_without_end_is_no_quorum),
         cmocka_unit_test(who_does_not_ack_newleader_in_time_is_closed),
         cmocka_unit_test(the_end_of_a_deposed_leader_is_cut_or_replaced),
+        cmocka_unit_test(a_log_is_sent_for_as_long_as_it_takes),
         cmocka_unit_test(purged_files_are_not_counted_on),
         cmocka_unit_test(who_was_overtaken_by_the_purge_starts_over),
         cmocka_unit_test(what_is_proposed_is_not_purged),
