@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenarios_other.c - stories about leases, leaders and items. */
 #include <stdio.h>
+#include <string.h>
 
 #include "pawl/election.h"
 #include "pawl/error.h"
+#include "pawl/group.h"
 #include "pawl/queue.h"
 #include "pawl/semaphore.h"
 #include "recipes/core/grant.h"
 #include "sim/scenarios_recipes.h"
+#include "store/tree.h"
 
 /* ---- semaphores ---- */
 
@@ -253,7 +256,48 @@ static void take_in_doubt_says_so(struct world *w)
     pawl_simple_queue_free(i.q);
 }
 
+/* ---- nodes that stay ---- */
+
+static struct pawl_persistent_node *node_of(struct machine *m, const char *data)
+{
+    struct pawl_persistent_options o = {
+        .size = sizeof(o), .mode = PAWL_EPHEMERAL, .data = {data, strlen(data)}};
+    struct pawl_persistent_node *n = NULL;
+
+    EXPECT(pawl_persistent_node_new(m->client, "/a/node", &o, &n) == 0);
+    return n;
+}
+
+static bool node_has(const char *data)
+{
+    struct tree *t = world_tree(the_world);
+    znode_id id = tree_find(t, bytes_str("/a/node"));
+
+    return id != 0 && bytes_equal(tree_data(t, id), bytes_str(data));
+}
+
+/* The answer to a set is lost with the link, and the handle is freed before it is repeated. */
+static void freed_node_writes_no_more(struct world *w)
+{
+    struct machine *m = party_of(w, 100).m;
+    struct pawl_persistent_node *first = node_of(m, "first"), *second;
+
+    UNTIL(node_has("first"));
+    world_run(w, 100); /* it is watched */
+    world_freeze(m, TO_SERVER, FOR_EVER);
+    EXPECT(pawl_persistent_node_set(first, (struct pawl_bytes){"late", 4}) == 0);
+    UNTIL(!is_connected(m));
+    pawl_persistent_node_free(first);
+    second = node_of(m, "second");
+    UNTIL(is_connected(m));
+    UNTIL(node_has("second"));
+    world_run(w, 3 * SESSION_MS);
+    EXPECT(node_has("second"));
+    pawl_persistent_node_free(second);
+}
+
 const struct scenario other_scenarios[] = {
+    {"freed_node_writes_no_more", freed_node_writes_no_more},
     {"R-16", lease_whose_creation_was_not_answered_is_not_lost},
     {"R-25", leader_does_not_lead_by_the_node_of_its_old_session},
     {"take_ends_in_time_and_puts_back", take_ends_in_time_and_puts_back},

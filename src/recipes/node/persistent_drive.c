@@ -305,8 +305,18 @@ void persistent_state_changed(enum pawl_state state, void *node)
     }
 }
 
+/* Repeated later, on another link, it would hit the node of whoever comes after us. */
+static void make_no_other_attempt(struct pawl_persistent_node *n)
+{
+    if (n->busy) {
+        step_withdraw(n->r.e, set_done, n);
+        step_withdraw(n->r.e, create_done, n);
+    }
+}
+
 void persistent_let_go(struct pawl_persistent_node *n)
 {
+    make_no_other_attempt(n);
     persistent_unwatch(n);
     if (n->there) {
         persistent_delete(n, n->path);
