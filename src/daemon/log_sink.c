@@ -94,6 +94,7 @@ static struct {
     pthread_mutex_t lock; /* guards all below */
     int fd;
     bool is_socket;
+    bool may_block; /* a pipe or terminal that could not be had without that */
     bool json;
     bool is_torn;       /* the last line got out in part */
     uint64_t n_dropped; /* since the last one that got out */
@@ -115,7 +116,7 @@ static size_t log_sink_write(const uint8_t *data, size_t len)
     struct pollfd ready = {.fd = the_log.fd, .events = POLLOUT};
     ssize_t n;
 
-    if (poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) {
+    if (the_log.may_block && (poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0)) {
         return 0;
     }
     n = the_log.is_socket ? send(the_log.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -171,16 +172,18 @@ static void log_sink_line(enum log_level level, const char *message, void *arg)
 
 void log_sink_install(int fd, bool json)
 {
-    struct stat kind;
+    struct stat kind = {0};
     int own = -1;
 
     pthread_mutex_lock(&the_log.lock);
     the_log.json = json;
-    the_log.is_socket = fstat(fd, &kind) == 0 && S_ISSOCK(kind.st_mode);
-    if (fstat(fd, &kind) == 0 && (S_ISFIFO(kind.st_mode) || S_ISCHR(kind.st_mode))) {
+    (void)!fstat(fd, &kind);
+    the_log.is_socket = S_ISSOCK(kind.st_mode);
+    if (S_ISFIFO(kind.st_mode) || S_ISCHR(kind.st_mode)) {
         own = log_sink_reopen(fd);
     }
     the_log.fd = own < 0 ? fd : own;
+    the_log.may_block = own < 0 && !the_log.is_socket && !S_ISREG(kind.st_mode);
     pthread_mutex_unlock(&the_log.lock);
     logging_set_clock(clock_monotonic_ms);
     logging_set_sink(log_sink_line, NULL);
