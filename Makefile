@@ -15,7 +15,7 @@ SOAK_TIME ?= 3600
 # Labels that take longer than a change should wait for; `make interop` runs them.
 LONG = interop-full|soak
 
-.PHONY: all deps need-build need-test need-fuzz need-format run check test bench fuzz interop soak mutants \
+.PHONY: all deps need-build need-check need-test need-fuzz need-format run check test bench fuzz interop soak mutants \
         coverage install format help clean
 
 all: need-build ## Build a release: programs in build/bin, libraries in build/lib (the default)
@@ -26,7 +26,7 @@ deps: ## Install what is missing for all of the targets, from Debian's packages
 	@scripts/deps.sh --install build test fuzz format
 
 # Only deps, run and test install anything; the others name what is missing.
-need-build need-test need-fuzz need-format:
+need-build need-check need-test need-fuzz need-format:
 	@scripts/deps.sh $(@:need-%=%)
 
 run: ## Install what is missing, build, let ten processes share a lock, and say what to try next
@@ -44,7 +44,7 @@ test: ## Install what is missing, build with and without sanitizers, run the tes
 	@scripts/ctest.sh $(JOBS) '$(LONG)' build-dev build-tsan build
 
 # One build, no Java: for those who are changing something.
-check: need-build ## Build with the address sanitizer and run what needs nobody else's programs (2 minutes)
+check: need-build need-check ## Build with the address sanitizer and run what needs nobody else's programs (2 minutes)
 	@cmake --preset dev -DPAWL_TESTS=ON >/dev/null
 	@cmake --build build-dev -j$(JOBS)
 	@ctest --test-dir build-dev -L 'unit|component|sim|fuzz' -j$$((2 * $(JOBS))) --output-on-failure

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# deps.sh [--install] build|test|fuzz|format... - what is missing of Debian's packages.
+# deps.sh [--install] build|check|test|fuzz|format... - what is missing of Debian's packages.
 #
 # Names them and how to install them, and fails; with --install they are installed, with sudo if need be.
 # Prints nothing and takes no time when nothing is missing.
@@ -18,13 +18,15 @@ libssl-dev          digests of passwords; TLS
 zlib1g-dev          Adler-32 of logs and snapshots; gzip snapshots
 libsnappy-dev       snappy snapshots
 "
-test="
+check="
 libcmocka-dev       unit tests
+python3             mutations, and tests with real processes
+"
+test="$check
 g++                 the public headers are C++ too
 libevent-dev        the adapter for its loops and an example of it
 mandoc              the manual pages are checked
 clang-format        the layout is tested
-python3             tests with real processes
 python3-pytest      runs the suite of kazoo
 python3-kazoo       a client that nobody here wrote, and its test suite
 python3-mock        that suite needs it
@@ -55,6 +57,7 @@ wanted=
 for group in "$@"; do
     case $group in
     build) list=$build ;;
+    check) list=$check ;;
     test) list=$test ;;
     fuzz) list=$fuzz ;;
     format) list=$format ;;
