@@ -202,6 +202,68 @@ static void threads_of_one_handle_contend_when_they_own_it(void **state)
     pawl_client_close(c);
 }
 
+struct churn {
+    struct pawl_lock *l;
+    _Atomic bool over;
+    _Atomic int n_asked; /* rounds of questions */
+};
+
+/* Holds now and then, and asks at any time. What a thread leaves behind when it has released,
+ * others clear away. */
+static void *hold_and_ask(void *arg)
+{
+    struct churn *x = arg;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        assert_int_equal(pawl_lock_acquire(x->l, -1), 0);
+        assert_true(pawl_lock_held(x->l) && pawl_lock_token(x->l) > 0);
+        assert_int_equal(pawl_lock_depth(x->l), 1);
+        assert_int_equal(pawl_lock_release(x->l), 0);
+        for (int k = 0; k < ROUNDS; k++) {
+            assert_false(pawl_lock_held(x->l));
+            assert_int_equal(pawl_lock_token(x->l), 0);
+            assert_int_equal(pawl_lock_depth(x->l), 0);
+        }
+    }
+    return NULL;
+}
+
+static void *only_ask(void *arg)
+{
+    struct churn *x = arg;
+
+    while (!x->over) {
+        assert_false(pawl_lock_held(x->l));
+        assert_int_equal(pawl_lock_token(x->l), 0);
+        x->n_asked++;
+    }
+    return NULL;
+}
+
+/* The thread sanitizer looks on. */
+static void whether_it_is_held_may_be_asked_while_others_release(void **state)
+{
+    struct pawl_lock_options o = {.size = sizeof(o), .owner = PAWL_OWNER_THREAD};
+    struct pawl_client *c = client_fixture_open(NULL);
+    struct churn x = {.l = new_lock(c, "/locks/asked", &o)};
+    pthread_t threads[THREADS], asker;
+
+    (void)state;
+    pthread_create(&asker, NULL, only_ask, &x);
+    wait_until(x.n_asked > 0);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_create(&threads[i], NULL, hold_and_ask, &x);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    x.over = true;
+    pthread_join(asker, NULL);
+    assert_int_equal(n_nodes(c, "/locks/asked"), 0);
+    pawl_lock_free(x.l);
+    pawl_client_close(c);
+}
+
 /* ---- the grant tells the truth ---- */
 
 static bool is_readable(int fd)
@@ -381,6 +443,7 @@ int main(void)
         cmocka_unit_test(a_release_hands_over_to_the_next_in_line),
         cmocka_unit_test(cancel_and_free_end_those_who_wait),
         cmocka_unit_test(threads_of_one_handle_contend_when_they_own_it),
+        cmocka_unit_test(whether_it_is_held_may_be_asked_while_others_release),
         cmocka_unit_test(a_cut_link_is_doubt_and_the_same_session_removes_it),
         cmocka_unit_test(who_goes_on_holds_until_his_time_is_over),
         cmocka_unit_test(a_node_deleted_by_others_is_noticed_and_guarded),
