@@ -269,7 +269,7 @@ void lookup_free(struct lookup *l)
 int dial_start(const struct address *a)
 {
     const struct sockaddr *to = (const struct sockaddr *)a->bytes;
-    int on = 1, fd;
+    int on = 1, fd, error;
 
     fork_guard_begin();
     fd = fork_guard_add(socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -281,7 +281,9 @@ int dial_start(const struct address *a)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     }
     if (connect(fd, to, a->len) != 0 && errno != EINPROGRESS && errno != EINTR) {
+        error = errno;
         close(fd);
+        errno = error;
         return -1;
     }
     return fd;

@@ -40,7 +40,7 @@ bool lookup_writes(struct lookup *l); /* the server said `rw` */
 /* At any time; returns at once. NULL is allowed. */
 void lookup_free(struct lookup *l);
 
-/* A link being made, not blocking; -1 when it fails at once. Writable when decided. */
+/* A link being made, not blocking; -1 and errno when it fails at once. Writable when decided. */
 int dial_start(const struct address *a);
 
 /* 0 when the link stands, else errno. The socket blocks from here on: use MSG_DONTWAIT. */

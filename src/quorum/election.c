@@ -352,6 +352,7 @@ static void election_hear_looking(struct election *e, int64_t now_us, int index,
     bool better = election_beats(e, &h->vote, &e->vote);
     bool waiting = e->final_us != INT64_MAX;
 
+    e->outside[index].present = false; /* it has no leader any more */
     if (e->own.zxid == -1 || h->vote.zxid == -1) {
         return; /* its database may have been lost: it must not help to elect anybody */
     }
@@ -389,10 +390,7 @@ static void election_hear_looking(struct election *e, int64_t now_us, int index,
 static void election_hear_settled(struct election *e, int64_t now_us, int index,
                                   const struct heard *h, struct election_effects *out)
 {
-    if (e->final_us != INT64_MAX && h->vote.leader != e->vote.leader &&
-        !election_beats(e, &h->vote, &e->vote)) {
-        return; /* an old leader's, for a quorum has turned to another one */
-    }
+    e->in_round[index].present = false; /* it has stopped to look for one */
     if (h->round == e->round) {
         e->in_round[index] = *h;
         e->in_round[index].version = 0;

@@ -788,6 +788,42 @@ static void an_old_leaders_word_does_not_end_the_wait_for_another(void **state)
     side_fini(&s);
 }
 
+/* A connection begins with what was said last, which may be long ago. */
+static void who_says_that_it_follows_looks_no_more(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_as_1(&s, 3, 7, 1);
+    hear(&s, 3, LOOKING(3, 9, 1, 1));
+    pass(&s, 100);
+    hear(&s, 3, FOLLOWING(2, 5, 1, 1));
+    pass(&s, 100);
+    assert_looking(&s);
+    hear(&s, 2, LEADING(2, 5, 1, 1));
+    assert_elected(&s, 2, MEMBER_FOLLOWING);
+    side_fini(&s);
+    start_as_1(&s, 3, 7, 1);
+    hear(&s, 3, LOOKING(3, 9, 1, 1));
+    hear(&s, 3, FOLLOWING(2, 5, 4, 1)); /* in whatever round */
+    pass(&s, 199);
+    assert_looking(&s);
+    side_fini(&s);
+}
+
+static void who_looks_again_follows_no_more(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_as_1(&s, 3, 7, 1);
+    hear(&s, 3, FOLLOWING(2, 5, 4, 1));
+    hear(&s, 3, LOOKING(3, 5, 5, 1));
+    hear(&s, 2, LEADING(2, 5, 4, 1));
+    assert_looking(&s);
+    side_fini(&s);
+}
+
 static void an_observer_finds_the_leader(void **state)
 {
     struct side s;
@@ -1214,6 +1250,8 @@ int main(void)
         cmocka_unit_test(nobody_leads_on_the_word_of_others_alone),
         cmocka_unit_test(observers_say_nothing_of_the_leader),
         cmocka_unit_test(an_old_leaders_word_does_not_end_the_wait_for_another),
+        cmocka_unit_test(who_says_that_it_follows_looks_no_more),
+        cmocka_unit_test(who_looks_again_follows_no_more),
         cmocka_unit_test(an_observer_finds_the_leader),
         cmocka_unit_test(who_has_a_role_answers_who_looks),
         cmocka_unit_test(who_does_not_vote_is_answered_in_every_state),

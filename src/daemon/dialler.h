@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dialler.h - a connection to one of several addresses, made on the loop without stopping it.
+ *
+ *            start            name found               connected, or nowhere
+ *   RESTING ------> RESOLVING ----------> CONNECTING ------------------------> RESTING
+ *                       ^                     |                                 done()
+ *                       +-- next, or too late-+
+ *
+ * Names are looked up each time, on a thread of their own. Addresses are tried one after the other;
+ * each has the same time. */
+#ifndef PAWL_DAEMON_DIALLER_H
+#define PAWL_DAEMON_DIALLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+struct dialler;
+
+struct dialler_target {
+    const char *host; /* a name or an address; IPv6 without brackets */
+    int port;
+};
+
+/* `fd` is connected and the receiver's, who prepares it; or it is -1, and `error` says what the
+ * last address came to. ECONNREFUSED only if all of them refused; ENOENT: a name has no address.
+ * Never called from inside dialler_start(). */
+typedef void (*dialled_fn)(void *arg, int fd, int error);
+
+struct dialler *dialler_new(uv_loop_t *loop, dialled_fn done, void *arg);
+
+/* Nothing is called any more; the memory goes when the loop has run on. */
+void dialler_free(struct dialler *d);
+
+/* Only while it rests. The targets are copied. */
+void dialler_start(struct dialler *d, const struct dialler_target *targets, size_t n,
+                   int timeout_ms);
+bool dialler_is_busy(const struct dialler *d);
+
+/* Back to rest, without done(). */
+void dialler_cancel(struct dialler *d);
+
+const char *dialler_strerror(int error);
+
+#endif

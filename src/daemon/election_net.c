@@ -1,0 +1,709 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/election_net.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "base/logging.h"
+#include "base/memory.h"
+#include "daemon/dialler.h"
+#include "os/clock.h"
+#include "os/socket.h"
+#include "wire/vote.h"
+
+enum {
+    READ_BYTES_AT_ONCE = 64 * 1024,
+    /* What one connection may have sent without a whole frame. */
+    INPUT_BYTES = NOTIFICATION_BYTES_MAX + 4 + READ_BYTES_AT_ONCE,
+    NAMELESS_MAX = 64,    /* connections that have not said who they are */
+    STRANGERS_MAX = 64,   /* servers that are in no list */
+    CHECK_MS = 100,       /* how often deadlines are looked at, while there are any */
+    KNOCK_AGAIN_MS = 100, /* who was knocked at calls back sooner */
+    /* A lost connection is made again at once, but not over and over with somebody who hangs up. */
+    REDIAL_AGAIN_MS = 1000
+};
+
+/* What is to be sent to one server, and the connection if there is one. */
+struct election_peer {
+    struct list node;
+    struct election_net *net;
+    int64_t id;
+    int index;                  /* in the configuration; -1: a stranger */
+    struct election_link *link; /* NULL: not connected */
+    struct dialler *dialler;
+    struct strbuf waiting; /* a frame of which nothing has left */
+    struct strbuf last;    /* the last one that has, in part at least */
+    char *told;            /* addresses from its hello, or NULL */
+    int64_t knock_again_ms, redial_again_ms;
+};
+
+struct election_link {
+    struct list node;
+    uv_poll_t poll;
+    struct election_net *net;
+    struct election_peer *peer; /* NULL: has not said who it is */
+    int fd;
+    char ip[48]; /* "" when we dialled */
+    int64_t deadline_ms;
+    struct strbuf in;
+    struct strbuf out; /* what is being written */
+    size_t out_at;
+    bool closed;
+};
+
+struct election_listener {
+    uv_poll_t poll;
+    struct election_net *net;
+    int fd;
+    bool paused;
+};
+
+struct election_net {
+    struct election_net_options options;
+    struct strbuf hello;
+    struct list peers;
+    struct list links;
+    size_t n_nameless, n_strangers;
+    int64_t last_anonymous;
+    struct election_listener *listener;
+    uv_timer_t check; /* runs while somebody is nameless or a listener paused */
+    size_t n_handles; /* open ones, and connections that are not freed */
+    bool closing;
+    uint8_t buffer[READ_BYTES_AT_ONCE];
+};
+
+static void election_dial(struct election_peer *p);
+static void election_check_soon(struct election_net *net);
+
+/* --- life and death of parts --- */
+
+static void election_net_unref(struct election_net *net)
+{
+    ASSERT(net->n_handles > 0);
+    if (--net->n_handles == 0) {
+        ASSERT(net->closing);
+        strbuf_fini(&net->hello);
+        free(net->listener);
+        free(net);
+    }
+}
+
+static struct election_peer *election_find_peer(struct election_net *net, int64_t id)
+{
+    struct list *item;
+
+    list_for_each (item, &net->peers) {
+        struct election_peer *p = container_of(item, struct election_peer, node);
+
+        if (p->id == id) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static void election_dialled(void *arg, int fd, int error);
+
+static struct election_peer *election_add_peer(struct election_net *net, int64_t id)
+{
+    struct election_peer *p = must_zalloc(sizeof(*p));
+
+    ASSERT(id != net->options.id);
+    p->net = net;
+    p->id = id;
+    p->index = quorum_config_find(net->options.config, id);
+    p->dialler = dialler_new(net->options.loop, election_dialled, p);
+    strbuf_init(&p->waiting, STRBUF_NO_LIMIT);
+    strbuf_init(&p->last, STRBUF_NO_LIMIT);
+    list_push_back(&net->peers, &p->node);
+    net->n_strangers += p->index < 0;
+    return p;
+}
+
+static void election_drop_peer(struct election_peer *p)
+{
+    ASSERT(p->link == NULL);
+    p->net->n_strangers -= p->index < 0;
+    list_remove(&p->node);
+    dialler_free(p->dialler);
+    strbuf_fini(&p->waiting);
+    strbuf_fini(&p->last);
+    free(p->told);
+    free(p);
+}
+
+/* Who is in no list is known only as long as it is connected or called back. */
+static void election_forget_stranger(struct election_peer *p)
+{
+    if (p->index < 0 && p->link == NULL && !dialler_is_busy(p->dialler)) {
+        election_drop_peer(p);
+    }
+}
+
+static void election_link_closed(uv_handle_t *handle)
+{
+    struct election_link *l = handle->data;
+    struct election_net *net = l->net;
+
+    strbuf_fini(&l->in);
+    strbuf_fini(&l->out);
+    free(l);
+    election_net_unref(net);
+}
+
+static void election_close_link(struct election_link *l)
+{
+    if (l->closed) {
+        return;
+    }
+    l->closed = true;
+    list_remove(&l->node);
+    l->net->n_nameless -= l->peer == NULL;
+    if (l->peer != NULL) {
+        ASSERT(l->peer->link == l);
+        l->peer->link = NULL;
+    }
+    uv_poll_stop(&l->poll);
+    uv_close((uv_handle_t *)&l->poll, election_link_closed);
+    socket_close_gently(l->fd);
+}
+
+/* The connection has failed. What was said last may not have arrived, and whether the server still
+ * runs is to be known soon, so it is dialled again. */
+static void election_lose_link(struct election_link *l)
+{
+    struct election_peer *p = l->peer;
+    int64_t now_ms = clock_monotonic_ms();
+
+    election_close_link(l);
+    if (p == NULL) {
+        return;
+    }
+    log_debug("the election connection to server %" PRId64 " is gone", p->id);
+    if (now_ms >= p->redial_again_ms) {
+        p->redial_again_ms = now_ms + REDIAL_AGAIN_MS;
+        election_dial(p);
+    }
+    election_forget_stranger(p);
+}
+
+/* --- sending --- */
+
+static void election_link_ready(uv_poll_t *poll, int status, int events);
+
+/* Takes the next frame up when the last one has left. False: there is none. */
+static bool election_fill(struct election_link *l)
+{
+    struct election_peer *p = l->peer;
+
+    if (l->out_at < l->out.len) {
+        return true;
+    }
+    strbuf_clear(&l->out);
+    l->out_at = 0;
+    if (p == NULL || p->waiting.len == 0) {
+        return false;
+    }
+    strbuf_append_bytes(&l->out, strbuf_bytes(&p->waiting));
+    strbuf_clear(&p->last);
+    strbuf_append_bytes(&p->last, strbuf_bytes(&p->waiting));
+    strbuf_clear(&p->waiting);
+    return true;
+}
+
+static void election_flush(struct election_link *l)
+{
+    long n = 1;
+
+    while (n > 0 && election_fill(l)) {
+        n = socket_write(l->fd, l->out.data + l->out_at, l->out.len - l->out_at);
+        if (n < 0) {
+            election_lose_link(l);
+            return;
+        }
+        l->out_at += (size_t)n;
+    }
+    uv_poll_start(&l->poll, UV_READABLE | (l->out_at < l->out.len ? UV_WRITABLE : 0),
+                  election_link_ready);
+}
+
+void election_net_send(struct election_net *net, int64_t id, struct bytes frame)
+{
+    struct election_peer *p = election_find_peer(net, id);
+
+    ASSERT(!net->closing);
+    if (p == NULL) {
+        return;
+    }
+    strbuf_clear(&p->waiting);
+    strbuf_append_bytes(&p->waiting, frame);
+    if (p->link != NULL) {
+        election_flush(p->link);
+    } else {
+        election_dial(p);
+    }
+}
+
+/* --- connections --- */
+
+static struct election_link *election_add_link(struct election_net *net, int fd)
+{
+    struct election_link *l = must_zalloc(sizeof(*l));
+
+    l->net = net;
+    l->fd = fd;
+    strbuf_init(&l->in, INPUT_BYTES);
+    strbuf_init(&l->out, STRBUF_NO_LIMIT);
+    uv_poll_init(net->options.loop, &l->poll, fd);
+    l->poll.data = l;
+    net->n_handles++;
+    net->n_nameless++;
+    list_push_back(&net->links, &l->node);
+    return l;
+}
+
+/* The connection is that server's from now on. */
+static void election_keep(struct election_peer *p, struct election_link *l)
+{
+    struct election_link *old = p->link;
+
+    if (old != NULL && strcmp(old->ip, l->ip) != 0) {
+        log_limited(LOG_WARN,
+                    "server %" PRId64 " connects from %s while it is connected from %s: if these "
+                    "are two servers, they have the same myid",
+                    p->id, l->ip, old->ip);
+    }
+    if (old != NULL) {
+        election_close_link(old);
+    }
+    dialler_cancel(p->dialler);
+    p->knock_again_ms = 0;
+    l->peer = p;
+    l->net->n_nameless--;
+    p->link = l;
+    if (p->waiting.len == 0) {
+        strbuf_append_bytes(&p->waiting, strbuf_bytes(&p->last));
+    }
+    election_flush(l);
+}
+
+/* --- dialling --- */
+
+static bool election_is_wildcard(struct bytes host)
+{
+    return bytes_equal_str(host, "0.0.0.0") || bytes_equal_str(host, "::") ||
+           bytes_equal_str(host, "0:0:0:0:0:0:0:0");
+}
+
+enum { TARGETS = 32 };
+
+/* Where it says it is, then where it should be. The hosts of the former are the caller's to free:
+ * `*n_told` of them. */
+static size_t election_targets(const struct election_peer *p, struct dialler_target *out,
+                               size_t *n_told)
+{
+    struct bytes rest = p->told == NULL ? BYTES_NULL : bytes_str(p->told);
+    struct hello_address address;
+    size_t n = 0;
+
+    while (n < TARGETS / 2 && hello_next_address(&rest, &address)) {
+        if (!election_is_wildcard(address.host) && address.port > 0) {
+            out[n++] = (struct dialler_target){must_copy_string(address.host), address.port};
+        }
+    }
+    *n_told = n;
+    for (size_t i = 0; p->index >= 0 && n < TARGETS; i++) {
+        const struct quorum_member *m = &p->net->options.config->member[p->index];
+
+        if (i == m->n_addresses) {
+            break;
+        }
+        out[n++] = (struct dialler_target){m->address[i].host, m->address[i].election_port};
+    }
+    return n;
+}
+
+static void election_dial(struct election_peer *p)
+{
+    struct dialler_target targets[TARGETS];
+    size_t n, n_told;
+
+    if (dialler_is_busy(p->dialler) || clock_monotonic_ms() < p->knock_again_ms) {
+        return;
+    }
+    n = election_targets(p, targets, &n_told);
+    if (n > 0) {
+        dialler_start(p->dialler, targets, n, p->net->options.connect_ms);
+    }
+    for (size_t i = 0; i < n_told; i++) {
+        free((char *)targets[i].host);
+    }
+}
+
+/* Nothing but the whole hello in one piece is of use. */
+static bool election_say_hello(const struct election_net *net, int fd)
+{
+    return socket_write(fd, net->hello.data, net->hello.len) == (long)net->hello.len;
+}
+
+static void election_not_dialled(struct election_peer *p, int error)
+{
+    log_limited(LOG_INFO, "server %" PRId64 " cannot be reached for an election: %s", p->id,
+                dialler_strerror(error));
+    if (error == ECONNREFUSED && p->link == NULL && p->index >= 0) {
+        p->net->options.refused(p->net->options.arg, p->id);
+        return;
+    }
+    election_forget_stranger(p);
+}
+
+static void election_dialled(void *arg, int fd, int error)
+{
+    struct election_peer *p = arg;
+    struct election_net *net = p->net;
+
+    if (fd < 0) {
+        election_not_dialled(p, error);
+        return;
+    }
+    socket_prepare(fd, net->options.keepalive);
+    if (!election_say_hello(net, fd)) {
+        close(fd);
+        election_forget_stranger(p);
+    } else if (p->id > net->options.id) {
+        socket_close_gently(fd);
+        p->knock_again_ms = clock_monotonic_ms() + KNOCK_AGAIN_MS;
+    } else {
+        election_keep(p, election_add_link(net, fd));
+    }
+}
+
+/* --- who has connected --- */
+
+static struct election_peer *election_introduce(struct election_net *net, int64_t id,
+                                                const struct election_link *l)
+{
+    struct election_peer *p = election_find_peer(net, id);
+
+    if (p != NULL) {
+        return p;
+    }
+    if (net->n_strangers >= STRANGERS_MAX) {
+        log_limited(LOG_WARN, "server %" PRId64 " at %s is in no list, as are %d others: not now",
+                    id, l->ip, (int)STRANGERS_MAX);
+        return NULL;
+    }
+    return election_add_peer(net, id);
+}
+
+/* A smaller id has knocked: it is called back. */
+static void election_call_back(struct election_link *l, int64_t id, const struct hello *h)
+{
+    struct election_peer *p = election_introduce(l->net, id, l);
+
+    election_close_link(l);
+    if (p == NULL) {
+        return;
+    }
+    if (p->link != NULL) {
+        election_close_link(p->link);
+    }
+    free(p->told);
+    p->told = bytes_is_null(h->addresses) ? NULL : must_copy_string(h->addresses);
+    election_dial(p);
+    election_forget_stranger(p);
+}
+
+static void election_take_hello(struct election_link *l, const struct hello *h)
+{
+    struct election_net *net = l->net;
+    int64_t id = h->server_id == SERVER_ID_ANONYMOUS ? --net->last_anonymous : h->server_id;
+    struct election_peer *p;
+
+    if (id == net->options.id) {
+        log_limited(LOG_ERROR,
+                    "%s (%.*s) says that it is server %" PRId64
+                    ", as this one is: two servers have the same myid",
+                    l->ip, (int)h->addresses.len, (const char *)h->addresses.data, id);
+        election_close_link(l);
+        return;
+    }
+    if (h->server_id < 0) {
+        log_limited(LOG_WARN, "%s says that it is server %" PRId64 ", which cannot be", l->ip, id);
+        election_close_link(l);
+        return;
+    }
+    if (h->server_id < net->options.id) {
+        election_call_back(l, id, h);
+        return;
+    }
+    p = election_introduce(net, id, l);
+    if (p == NULL) {
+        election_close_link(l);
+    } else {
+        election_keep(p, l);
+    }
+}
+
+/* --- receiving --- */
+
+static void election_consume(struct strbuf *in, size_t used)
+{
+    memmove(in->data, in->data + used, in->len - used);
+    in->len -= used;
+}
+
+/* True when it is known who this is. */
+static bool election_read_hello(struct election_link *l)
+{
+    struct hello h = {0};
+    size_t used = 0;
+    enum stream_read rc = hello_read(strbuf_bytes(&l->in), &h, &used);
+
+    if (rc == STREAM_BAD) {
+        log_limited(LOG_WARN, "%s connected to the election port with something else", l->ip);
+        election_close_link(l);
+    } else if (rc == STREAM_WHOLE) {
+        election_take_hello(l, &h);
+    }
+    if (l->closed || rc != STREAM_WHOLE) {
+        return false;
+    }
+    election_consume(&l->in, used);
+    return true;
+}
+
+static void election_read_frames(struct election_link *l)
+{
+    struct bytes rest = strbuf_bytes(&l->in), payload;
+    enum stream_read rc = STREAM_WHOLE;
+    size_t used;
+
+    while (!l->closed && (rc = notification_frame(rest, &payload, &used)) == STREAM_WHOLE) {
+        rest = bytes_of(rest.data + used, rest.len - used);
+        l->net->options.heard(l->net->options.arg, l->peer->id, payload);
+    }
+    if (!l->closed && rc == STREAM_BAD) {
+        log_limited(LOG_WARN, "server %" PRId64 " sent an election message of no length",
+                    l->peer->id);
+        election_lose_link(l);
+    } else if (!l->closed) {
+        election_consume(&l->in, l->in.len - rest.len);
+    }
+}
+
+static void election_receive(struct election_link *l)
+{
+    long n = socket_read(l->fd, l->net->buffer, sizeof(l->net->buffer));
+
+    if (n < 0) {
+        election_lose_link(l);
+        return;
+    }
+    strbuf_append(&l->in, l->net->buffer, (size_t)n);
+    ASSERT(!l->in.failed);
+    if (l->peer != NULL || election_read_hello(l)) {
+        election_read_frames(l);
+    }
+}
+
+static void election_link_ready(uv_poll_t *poll, int status, int events)
+{
+    struct election_link *l = poll->data;
+
+    if (status < 0) {
+        election_lose_link(l);
+        return;
+    }
+    if ((events & UV_READABLE) != 0) {
+        election_receive(l);
+    }
+    if ((events & UV_WRITABLE) != 0 && !l->closed) {
+        election_flush(l);
+    }
+}
+
+/* --- accepting --- */
+
+/* Who has been silent for longest makes room. */
+static void election_make_room(struct election_net *net)
+{
+    struct list *item;
+
+    if (net->n_nameless < NAMELESS_MAX) {
+        return;
+    }
+    list_for_each (item, &net->links) {
+        struct election_link *l = container_of(item, struct election_link, node);
+
+        if (l->peer == NULL) {
+            election_close_link(l);
+            return;
+        }
+    }
+}
+
+static void election_accept(uv_poll_t *poll, int status, int events)
+{
+    struct election_listener *listener = poll->data;
+    struct election_net *net = listener->net;
+    struct socket_peer from;
+    struct election_link *l;
+    int error, fd = socket_accept(listener->fd, net->options.keepalive, &from, &error);
+
+    (void)status;
+    (void)events;
+    if (fd < 0 && error != 0) { /* descriptors or memory: asking again at once would not help */
+        log_limited(LOG_WARN, "the election port cannot accept: %s", strerror(error));
+        listener->paused = true;
+        uv_poll_stop(poll);
+        election_check_soon(net);
+    }
+    if (fd < 0) {
+        return;
+    }
+    election_make_room(net);
+    l = election_add_link(net, fd);
+    strcpy(l->ip, from.ip);
+    l->deadline_ms = clock_monotonic_ms() + net->options.hello_ms;
+    uv_poll_start(&l->poll, UV_READABLE, election_link_ready);
+    election_check_soon(net);
+}
+
+/* --- deadlines --- */
+
+static void election_check_links(struct election_net *net)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    struct list *item, *next;
+
+    for (item = net->links.next; item != &net->links; item = next) {
+        struct election_link *l = container_of(item, struct election_link, node);
+
+        next = item->next;
+        if (l->peer == NULL && now_ms >= l->deadline_ms) {
+            log_limited(LOG_WARN, "%s connected to the election port and did not say who it is",
+                        l->ip);
+            election_close_link(l);
+        }
+    }
+}
+
+static void election_check_all(uv_timer_t *timer)
+{
+    struct election_net *net = timer->data;
+
+    for (size_t i = 0; i < net->options.n_listeners; i++) {
+        struct election_listener *l = &net->listener[i];
+
+        if (l->paused) {
+            l->paused = false;
+            uv_poll_start(&l->poll, UV_READABLE, election_accept);
+        }
+    }
+    election_check_links(net);
+    if (net->n_nameless > 0) {
+        election_check_soon(net);
+    }
+}
+
+static void election_check_soon(struct election_net *net)
+{
+    if (!uv_is_active((uv_handle_t *)&net->check)) {
+        uv_timer_start(&net->check, election_check_all, CHECK_MS, 0);
+    }
+}
+
+/* --- the whole --- */
+
+static void election_make_hello(struct election_net *net)
+{
+    const struct quorum_config *c = net->options.config;
+    int me = quorum_config_find(c, net->options.id);
+    struct hello h = {.version = HELLO_ONE_ADDRESS, .server_id = net->options.id};
+    struct strbuf address;
+
+    strbuf_init(&address, STRBUF_NO_LIMIT);
+    if (me >= 0) {
+        const char *host = c->member[me].address[0].host;
+
+        strbuf_printf(&address, strchr(host, ':') != NULL ? "[%s]:%d" : "%s:%d", host,
+                      c->member[me].address[0].election_port);
+    } else {
+        strbuf_append_str(&address, "0.0.0.0:0"); /* is to be ignored */
+    }
+    h.addresses = strbuf_bytes(&address);
+    strbuf_init(&net->hello, STRBUF_NO_LIMIT);
+    hello_write(&net->hello, &h);
+    strbuf_fini(&address);
+}
+
+static void election_listen(struct election_net *net, size_t i, int fd)
+{
+    struct election_listener *l = &net->listener[i];
+
+    l->net = net;
+    l->fd = fd;
+    uv_poll_init(net->options.loop, &l->poll, fd);
+    l->poll.data = l;
+    uv_poll_start(&l->poll, UV_READABLE, election_accept);
+    net->n_handles++;
+}
+
+struct election_net *election_net_new(const struct election_net_options *options)
+{
+    struct election_net *net = must_zalloc(sizeof(*net));
+    const struct quorum_config *c = options->config;
+
+    ASSERT(options->connect_ms > 0 && options->hello_ms > 0);
+    net->options = *options;
+    list_init(&net->peers);
+    list_init(&net->links);
+    election_make_hello(net);
+    for (size_t i = 0; i < c->n_members; i++) {
+        if (c->member[i].id != options->id) {
+            election_add_peer(net, c->member[i].id);
+        }
+    }
+    uv_timer_init(options->loop, &net->check);
+    net->check.data = net;
+    net->n_handles = 1;
+    net->listener = must_zalloc((options->n_listeners + 1) * sizeof(*net->listener));
+    for (size_t i = 0; i < options->n_listeners; i++) {
+        election_listen(net, i, options->listeners[i]);
+    }
+    return net;
+}
+
+static void election_check_closed(uv_handle_t *handle)
+{
+    election_net_unref(handle->data);
+}
+
+static void election_listener_closed(uv_handle_t *handle)
+{
+    struct election_listener *l = handle->data;
+
+    election_net_unref(l->net);
+}
+
+void election_net_free(struct election_net *net)
+{
+    net->closing = true;
+    while (!list_empty(&net->links)) {
+        election_close_link(container_of(net->links.next, struct election_link, node));
+    }
+    while (!list_empty(&net->peers)) {
+        election_drop_peer(container_of(net->peers.next, struct election_peer, node));
+    }
+    for (size_t i = 0; i < net->options.n_listeners; i++) {
+        uv_close((uv_handle_t *)&net->listener[i].poll, election_listener_closed);
+        close(net->listener[i].fd);
+    }
+    uv_close((uv_handle_t *)&net->check, election_check_closed);
+}
