@@ -121,6 +121,47 @@ static void members_check_numbers(struct config *c, struct config_lines *errors)
     }
 }
 
+/* Two servers cannot listen at one place; nor can a server listen twice. */
+static bool config_members_collide(const struct quorum_address *a, const struct quorum_address *b,
+                                   int *port)
+{
+    bool quorum = a->quorum_port == b->quorum_port || a->quorum_port == b->election_port;
+    bool election = a->election_port == b->quorum_port || a->election_port == b->election_port;
+
+    *port = quorum ? a->quorum_port : a->election_port;
+    return (quorum || election) && strcmp(a->host, b->host) == 0;
+}
+
+static void config_members_check_pair(struct config *c, const struct quorum_member *a,
+                                      const struct quorum_member *b, struct config_lines *errors)
+{
+    struct config_place place = {.file = c->file};
+    int port;
+
+    for (size_t i = 0; i < a->n_addresses * b->n_addresses; i++) {
+        const struct quorum_address *x = &a->address[i / b->n_addresses];
+
+        if (config_members_collide(x, &b->address[i % b->n_addresses], &port)) {
+            config_fault(errors, &place, "server.N",
+                         "servers %" PRId64 " and %" PRId64
+                         " are both to listen at %s:%d; each needs ports of its own there",
+                         a->id, b->id, x->host, port);
+            return;
+        }
+    }
+}
+
+static void config_members_check_ports(struct config *c, struct config_lines *errors)
+{
+    const struct quorum_config *q = &c->ensemble.quorum;
+
+    for (size_t i = 0; i < q->n_members; i++) {
+        for (size_t k = i + 1; k < q->n_members; k++) {
+            config_members_check_pair(c, &q->member[i], &q->member[k], errors);
+        }
+    }
+}
+
 /* --- the dynamic file --- */
 
 struct dynamic_reader {
@@ -254,6 +295,35 @@ static void check_role(struct config *c, const struct quorum_member *me)
     c->ensemble.observer = me->observer;
 }
 
+static void config_members_not_among(const struct config *c, const char *dir,
+                                     struct config_lines *errors)
+{
+    struct strbuf list;
+
+    strbuf_init(&list, STRBUF_NO_LIMIT);
+    quorum_config_list(&c->ensemble.quorum, &list);
+    config_lines_add(errors, "%s/myid: My id %" PRId64 " not in the peer list, which has: %s", dir,
+                     c->ensemble.my_id, strbuf_cstr(&list));
+    strbuf_fini(&list);
+}
+
+/* The client's port of an ensemble's member is none of those of its line. */
+static void config_members_check_client_port(struct config *c, const struct quorum_member *me,
+                                             struct config_lines *errors)
+{
+    struct config_place place = config_place_of(c, "clientPort");
+
+    for (size_t i = 0; config_is_ensemble(c) && i < me->n_addresses; i++) {
+        if (c->net.client_port > 0 && (c->net.client_port == me->address[i].quorum_port ||
+                                       c->net.client_port == me->address[i].election_port)) {
+            config_fault(errors, &place, "clientPort",
+                         "%d is a port of server.%" PRId64 " for the other members as well",
+                         c->net.client_port, me->id);
+            return;
+        }
+    }
+}
+
 static void check_my_id(struct config *c, const struct quorum_member *me,
                         struct config_lines *errors)
 {
@@ -263,8 +333,7 @@ static void check_my_id(struct config *c, const struct quorum_member *me,
     if (dir != NULL && config_is_ensemble(c) && c->ensemble.my_id < 0) {
         config_lines_add(errors, "%s/myid: myid file is missing", dir);
     } else if (config_is_ensemble(c) && c->ensemble.my_id >= 0 && me == NULL) {
-        config_lines_add(errors, "%s/myid: My id %" PRId64 " not in the peer list", dir,
-                         c->ensemble.my_id);
+        config_members_not_among(c, dir, errors);
     }
     if ((c->server.extended_types || c->server.ttl_as_in_353) && c->ensemble.my_id > limit) {
         config_lines_add(errors,
@@ -313,6 +382,7 @@ int config_finish_members(struct config *c, struct config_lines *errors)
     if (errors->n == before) { /* a line that cannot be read would be missed below */
         check_groups(c, errors);
         members_check_numbers(c, errors);
+        config_members_check_ports(c, errors);
     }
     read_my_id(c, errors);
     me = find_myself(c);
@@ -321,6 +391,9 @@ int config_finish_members(struct config *c, struct config_lines *errors)
     }
     if (me != NULL && me->client_port >= 0) {
         take_own_client_address(c, me, errors);
+    }
+    if (me != NULL) {
+        config_members_check_client_port(c, me, errors);
     }
     check_my_id(c, me, errors);
     check_limits(c, errors);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "quorum/config.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -164,4 +165,22 @@ bool quorum_config_equal(const struct quorum_config *a, const struct quorum_conf
         same = config_same_member(&a->member[i], &b->member[i]);
     }
     return same;
+}
+
+bool quorum_config_same_members(const struct quorum_config *a, const struct quorum_config *b)
+{
+    bool same = a->n_members == b->n_members;
+
+    for (size_t i = 0; same && i < a->n_members; i++) {
+        same = a->member[i].id == b->member[i].id && a->member[i].observer == b->member[i].observer;
+    }
+    return same;
+}
+
+void quorum_config_list(const struct quorum_config *c, struct strbuf *out)
+{
+    for (size_t i = 0; i < c->n_members; i++) {
+        strbuf_printf(out, "%s%" PRId64 "%s", i > 0 ? " " : "", c->member[i].id,
+                      c->member[i].observer ? "(observer)" : "");
+    }
 }

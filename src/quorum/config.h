@@ -88,6 +88,12 @@ bool quorum_config_contains(const struct quorum_config *c, const struct quorum_s
 /* The same version, or the same members: id, role, addresses. */
 bool quorum_config_equal(const struct quorum_config *a, const struct quorum_config *b);
 
+/* The same ids in the same roles, wherever they are reached. */
+bool quorum_config_same_members(const struct quorum_config *a, const struct quorum_config *b);
+
+/* "1 2 3 4(observer)" */
+void quorum_config_list(const struct quorum_config *c, struct strbuf *out);
+
 /* --- reading and writing --- */
 
 /* Each adds what one line of a configuration says, `text` being what stands behind "=". False, and

@@ -16,6 +16,7 @@ enum {
      * for one, because their lists differ, would answer each other for ever. */
     ANSWERS = 64,
     ANSWERS_WINDOW_US = 100 * 1000,
+    LIST_BYTES = 4096, /* of members, in a line of the log */
 };
 
 /* The states of a member, and one more: the role is over and START has not come. */
@@ -448,6 +449,35 @@ static void election_hear_other(struct election *e, int64_t now_us, int64_t id, 
     }
 }
 
+/* Votes count whatever list their sender has. But two halves of an ensemble with different lists
+ * may each find a quorum, and somebody has to hear of it before that. */
+static void election_compare_lists(const struct election *e, int64_t id, struct bytes text)
+{
+    struct quorum_config other;
+    struct strbuf why, here, there;
+
+    if (bytes_is_null(text) || bytes_equal(text, strbuf_bytes(&e->text))) {
+        return;
+    }
+    strbuf_init(&why, LIST_BYTES);
+    strbuf_init(&here, LIST_BYTES);
+    strbuf_init(&there, LIST_BYTES);
+    if (quorum_config_read(&other, text, &why)) {
+        if (!quorum_config_same_members(e->config, &other)) {
+            quorum_config_list(e->config, &here);
+            quorum_config_list(&other, &there);
+            log_limited(LOG_WARN,
+                        "server %" PRId64 " has the members %s, this one has %s: the lists have to "
+                        "be the same on all servers",
+                        id, strbuf_cstr(&there), strbuf_cstr(&here));
+        }
+        quorum_config_fini(&other);
+    }
+    strbuf_fini(&why);
+    strbuf_fini(&here);
+    strbuf_fini(&there);
+}
+
 static void election_hear(struct election *e, int64_t now_us, const struct election_input *in,
                           struct election_effects *out)
 {
@@ -463,6 +493,7 @@ static void election_hear(struct election *e, int64_t now_us, const struct elect
     if (in->id == e->id || e->phase == IDLE) {
         return;
     }
+    election_compare_lists(e, in->id, n.config);
     h = (struct heard){.present = true,
                        .state = n.state,
                        .vote = {n.leader, n.zxid, n.peer_epoch},

@@ -139,10 +139,30 @@ def elects_with_one_other(program, number):
         return outcome
 
 
+def ours_alone(program):
+    """Three of ours, started at once; then the leader is killed, and the other two look again."""
+    e = Ensemble()
+    with contextlib.closing(e):
+        voters = {m.number: Voter(program, e, m.number, 0, 0) for m in e.members}
+        cold = [v.elected() for v in voters.values()]
+        leader = cold[0][0]  # 2, if 3 came late
+        assert leader in (2, 3) and all(c[0] == leader for c in cold), cold
+        voters.pop(leader).process.kill()
+        for v in voters.values():
+            v.order("synced 1")
+            v.order("start 0x100000001 1")
+        again = [v.elected() for v in voters.values()]
+        assert all(a[0] == max(voters) for a in again), again
+        for v in voters.values():
+            v.stop()
+    return max(ms for _, _, ms in cold), max(ms for _, _, ms in again)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
     args = parser.parse_args()
+    print("three of ours: %d ms, and %d ms after the leader was killed" % ours_alone(args.program))
     for number in (1, 2, 3):
         for test in (joins_a_running_ensemble, is_elected_for_what_it_has, elects_with_one_other):
             leader, state, ms = test(args.program, number)

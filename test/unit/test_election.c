@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/logging.h"
 #include "lib/test.h"
 #include "lib/vectors.h"
 
@@ -12,6 +13,7 @@ struct side {
     struct quorum_config config;
     struct election *election;
     struct election_effects effects;
+    struct strbuf text; /* the others' configuration, which is the same */
     int64_t now_ms;
 };
 
@@ -39,6 +41,8 @@ static void side_init(struct side *s, const char *config, struct election_option
     options.config = &s->config;
     s->election = election_new(&options);
     election_effects_init(&s->effects);
+    strbuf_init(&s->text, STRBUF_NO_LIMIT);
+    quorum_config_write(&s->config, &s->text);
     s->now_ms = 1000;
 }
 
@@ -46,6 +50,7 @@ static void side_fini(struct side *s)
 {
     election_free(s->election);
     election_effects_fini(&s->effects);
+    strbuf_fini(&s->text);
     quorum_config_fini(&s->config);
 }
 
@@ -85,15 +90,11 @@ struct said {
 
 static void hear_version(struct side *s, int64_t from, struct said said, int32_t version)
 {
-    struct notification n = {said.state,
-                             said.leader,
-                             said.zxid,
-                             said.round,
-                             said.epoch,
-                             version,
-                             bytes_str("server.1=x:1:2")};
+    struct notification n = {said.state, said.leader, said.zxid, said.round,
+                             said.epoch, version,     BYTES_NULL};
     struct strbuf frame;
 
+    n.config = strbuf_bytes(&s->text);
     strbuf_init(&frame, STRBUF_NO_LIMIT);
     notification_write(&frame, &n);
     step(s, &(struct election_input){.kind = ELECTION_NOTIFICATION,
@@ -1043,6 +1044,54 @@ static void old_formats_count_and_others_do_not(void **state)
     side_fini(&s);
 }
 
+/* --- for the operator --- */
+
+static char log_text[4096];
+
+static void keep_log(enum log_level level, const char *line, void *arg)
+{
+    size_t len = strlen(log_text);
+
+    (void)arg;
+    if (level == LOG_WARN) {
+        snprintf(log_text + len, sizeof(log_text) - len, "%s\n", line);
+    }
+}
+
+static void a_server_with_another_list_is_reported_and_counts(void **state)
+{
+    struct notification n = {MEMBER_LOOKING, 2, 5, 1, 1, 2, BYTES_NULL};
+    struct log_target target = {keep_log, NULL, LOG_INFO};
+    static const char *const texts[] = {
+        "server.1=other:1:2;2181\nserver.2=a:1:2\nserver.3=a:1:2\nserver.9=x:1:2:observer\n"
+        "version=5",
+        "nothing that could be read",
+        "server.1=a:1:2\nserver.2=a:1:2:observer\nversion=0",
+    };
+    struct side s;
+
+    (void)state;
+    log_text[0] = '\0';
+    logging_use(&target);
+    start_as_1(&s, 3, 1, 1);
+    for (size_t i = 0; i < TEST_COUNT(texts); i++) {
+        struct strbuf frame;
+
+        assert_string_equal(log_text, "");
+        strbuf_init(&frame, STRBUF_NO_LIMIT);
+        n.config = bytes_str(texts[i]);
+        notification_write(&frame, &n);
+        hear_bytes(&s, 2, bytes_of(frame.data + 4, frame.len - 4));
+        assert_vote(&s, LOOKING(2, 5, 1, 1));
+        strbuf_fini(&frame);
+    }
+    assert_string_equal(log_text, "server 2 has the members 1 2(observer), this one has "
+                                  "1 2 3 9(observer): the lists have to be the same on all "
+                                  "servers\n");
+    side_fini(&s);
+    logging_use(NULL);
+}
+
 /* --- what Java said --- */
 
 #define RECORDED_MAX 32
@@ -1262,6 +1311,7 @@ int main(void)
         cmocka_unit_test(the_intervals_can_be_chosen),
         cmocka_unit_test(who_has_no_weight_is_never_elected),
         cmocka_unit_test(old_formats_count_and_others_do_not),
+        cmocka_unit_test(a_server_with_another_list_is_reported_and_counts),
         cmocka_unit_test(a_recorded_cold_start_is_repeated),
         cmocka_unit_test(a_recorded_observer_finds_its_leader),
     };
