@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -24,8 +25,10 @@ enum {
     STRANGERS_MAX = 64,   /* servers that are in no list */
     CHECK_MS = 100,       /* how often deadlines are looked at, while there are any */
     KNOCK_AGAIN_MS = 100, /* who was knocked at calls back sooner */
-    /* A lost connection is made again at once, but not over and over with somebody who hangs up. */
-    REDIAL_AGAIN_MS = 1000
+    /* A lost connection is made again at once, but not over and over with somebody who hangs up:
+     * so often within that time. */
+    REDIALS = 8,
+    REDIALS_WINDOW_MS = 1000
 };
 
 /* What is to be sent to one server, and the connection if there is one. */
@@ -39,14 +42,17 @@ struct election_peer {
     struct strbuf waiting; /* a frame of which nothing has left */
     struct strbuf last;    /* the last one that has, in part at least */
     char *told;            /* addresses from its hello, or NULL */
-    int64_t knock_again_ms, redial_again_ms;
+    int64_t knock_again_ms;
+    int n_redials; /* since redials_ms */
+    int64_t redials_ms;
 };
 
 struct election_link {
     struct list node;
     uv_poll_t poll;
     struct election_net *net;
-    struct election_peer *peer; /* NULL: has not said who it is */
+    struct election_peer *peer; /* NULL: has not said who it is, or was only knocked at */
+    int64_t knocked_at;         /* that server; -1: this is no knock */
     int fd;
     char ip[48]; /* "" when we dialled */
     int64_t deadline_ms;
@@ -173,20 +179,29 @@ static void election_close_link(struct election_link *l)
     socket_close_gently(l->fd);
 }
 
+static bool election_may_redial(struct election_peer *p)
+{
+    int64_t now_ms = clock_monotonic_ms();
+
+    if (now_ms - p->redials_ms >= REDIALS_WINDOW_MS) {
+        p->redials_ms = now_ms;
+        p->n_redials = 0;
+    }
+    return p->n_redials++ < REDIALS;
+}
+
 /* The connection has failed. What was said last may not have arrived, and whether the server still
  * runs is to be known soon, so it is dialled again. */
 static void election_lose_link(struct election_link *l)
 {
     struct election_peer *p = l->peer;
-    int64_t now_ms = clock_monotonic_ms();
 
     election_close_link(l);
     if (p == NULL) {
         return;
     }
     log_debug("the election connection to server %" PRId64 " is gone", p->id);
-    if (now_ms >= p->redial_again_ms) {
-        p->redial_again_ms = now_ms + REDIAL_AGAIN_MS;
+    if (election_may_redial(p)) {
         election_dial(p);
     }
     election_forget_stranger(p);
@@ -257,6 +272,7 @@ static struct election_link *election_add_link(struct election_net *net, int fd)
 
     l->net = net;
     l->fd = fd;
+    l->knocked_at = -1;
     strbuf_init(&l->in, INPUT_BYTES);
     strbuf_init(&l->out, STRBUF_NO_LIMIT);
     uv_poll_init(net->options.loop, &l->poll, fd);
@@ -362,6 +378,31 @@ static void election_not_dialled(struct election_peer *p, int error)
     election_forget_stranger(p);
 }
 
+/* Who was knocked at hangs up and calls back. This side has nothing more to say but listens until
+ * then: a process that is being killed may still take a connection, and resets it. */
+static void election_knock(struct election_peer *p, int fd)
+{
+    struct election_link *l = election_add_link(p->net, fd);
+
+    p->knock_again_ms = clock_monotonic_ms() + KNOCK_AGAIN_MS;
+    l->knocked_at = p->id;
+    l->deadline_ms = clock_monotonic_ms() + p->net->options.hello_ms;
+    shutdown(fd, SHUT_WR);
+    uv_poll_start(&l->poll, UV_READABLE, election_link_ready);
+    election_check_soon(p->net);
+}
+
+static void election_end_knock(struct election_link *l, bool reset)
+{
+    struct election_peer *p = election_find_peer(l->net, l->knocked_at);
+
+    election_close_link(l);
+    if (reset && p != NULL && p->link == NULL && election_may_redial(p)) {
+        p->knock_again_ms = 0;
+        election_dial(p);
+    }
+}
+
 static void election_dialled(void *arg, int fd, int error)
 {
     struct election_peer *p = arg;
@@ -376,8 +417,7 @@ static void election_dialled(void *arg, int fd, int error)
         close(fd);
         election_forget_stranger(p);
     } else if (p->id > net->options.id) {
-        socket_close_gently(fd);
-        p->knock_again_ms = clock_monotonic_ms() + KNOCK_AGAIN_MS;
+        election_knock(p, fd);
     } else {
         election_keep(p, election_add_link(net, fd));
     }
@@ -499,8 +539,16 @@ static void election_read_frames(struct election_link *l)
 
 static void election_receive(struct election_link *l)
 {
-    long n = socket_read(l->fd, l->net->buffer, sizeof(l->net->buffer));
+    long n;
 
+    errno = 0;
+    n = socket_read(l->fd, l->net->buffer, sizeof(l->net->buffer));
+    if (l->knocked_at >= 0) {
+        if (n < 0) {
+            election_end_knock(l, errno == ECONNRESET);
+        }
+        return;
+    }
     if (n < 0) {
         election_lose_link(l);
         return;
@@ -516,6 +564,10 @@ static void election_link_ready(uv_poll_t *poll, int status, int events)
 {
     struct election_link *l = poll->data;
 
+    if (status < 0 && l->knocked_at >= 0) {
+        election_end_knock(l, true);
+        return;
+    }
     if (status < 0) {
         election_lose_link(l);
         return;
@@ -587,8 +639,10 @@ static void election_check_links(struct election_net *net)
 
         next = item->next;
         if (l->peer == NULL && now_ms >= l->deadline_ms) {
-            log_limited(LOG_WARN, "%s connected to the election port and did not say who it is",
-                        l->ip);
+            if (l->knocked_at < 0) {
+                log_limited(LOG_WARN, "%s connected to the election port and did not say who it is",
+                            l->ip);
+            }
             election_close_link(l);
         }
     }

@@ -530,6 +530,28 @@ static void a_larger_id_is_knocked_at(void **state)
     world_fini(&w);
 }
 
+/* As the kernel does for a process that is being killed. */
+static void a_knock_that_is_reset_is_repeated(void **state)
+{
+    struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    struct world w;
+    uint8_t hello[16];
+    int fd;
+
+    (void)state;
+    world_init(&w, 3);
+    bring_up_net(&w, 0);
+    send_text(&w.node[0], 3, "vote");
+    fd = accept_from(&w, w.listener[2]);
+    receive(&w, fd, hello, 16);
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    close(w.listener[2]);
+    w.listener[2] = -1;
+    close(fd);
+    run_until(&w, w.node[0].n_refused == 1);
+    world_fini(&w);
+}
+
 /* In one piece: Java takes what a single read gives it. */
 static void a_smaller_id_is_dialled_and_kept(void **state)
 {
@@ -582,6 +604,30 @@ static void a_smaller_id_that_knocks_is_called_back(void **state)
     close(fd);
     close(old);
     close(elsewhere);
+    world_fini(&w);
+}
+
+/* Whose connection is lost is dialled again, with the last vote; but not without end. */
+static void a_lost_connection_is_made_again_with_measure(void **state)
+{
+    int64_t began_ms = now_ms();
+    struct world w;
+    int n = 0;
+
+    (void)state;
+    world_init(&w, 3);
+    bring_up_net(&w, 2);
+    send_text(&w.node[2], 1, "vote");
+    while (n < 3 || now_ms() < began_ms + 200) {
+        int fd = accept(w.listener[0], NULL, NULL);
+
+        turn(&w);
+        if (fd >= 0) {
+            n++;
+            close(fd); /* hangs up as soon as it can */
+        }
+    }
+    assert_true(n <= 1 + 8 * (2 + (now_ms() - began_ms) / 1000));
     world_fini(&w);
 }
 
@@ -825,8 +871,10 @@ int main(void)
         cmocka_unit_test(a_hello_in_pieces_is_one),
         cmocka_unit_test(a_new_connection_begins_with_the_last_vote),
         cmocka_unit_test(a_larger_id_is_knocked_at),
+        cmocka_unit_test(a_knock_that_is_reset_is_repeated),
         cmocka_unit_test(a_smaller_id_is_dialled_and_kept),
         cmocka_unit_test(a_smaller_id_that_knocks_is_called_back),
+        cmocka_unit_test(a_lost_connection_is_made_again_with_measure),
         cmocka_unit_test(a_knock_from_nowhere_is_answered_where_it_should_be),
         cmocka_unit_test(a_bare_id_is_enough),
         cmocka_unit_test(strangers_are_heard_and_answered_while_connected),
