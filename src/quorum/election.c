@@ -199,15 +199,24 @@ static bool election_has_quorum(const struct election *e, const struct heard *se
     return quorum_config_contains(e->config, &agreeing);
 }
 
+/* Whether a quorum is for exactly what this server proposes in this round. */
+static bool election_proposal_has_quorum(const struct election *e)
+{
+    struct heard proposal = {true, MEMBER_LOOKING, e->vote, e->round, 0};
+
+    return election_has_quorum(e, e->in_round, &proposal);
+}
+
 /* A leader that has not said itself that it leads may be gone, however many still follow it. And
- * this server knows whether it leads: others may only tell it what it has elected in this round. */
+ * this server knows better than others whether it leads: they may be talking of its former life,
+ * which had a round of the same number. */
 static bool election_leader_is_there(const struct election *e, const struct heard *set,
                                      const struct heard *h)
 {
     int i = quorum_config_find(e->config, h->vote.leader);
 
     if (h->vote.leader == e->id) {
-        return h->round == e->round;
+        return election_same_vote(&h->vote, &e->vote) && election_proposal_has_quorum(e);
     }
     return set[i].present && set[i].state == MEMBER_LEADING;
 }
@@ -301,8 +310,10 @@ static bool election_may_improve(const struct election *e)
     for (size_t i = 0; i < e->config->n_members; i++) {
         const struct quorum_member *m = &e->config->member[i];
         const struct heard *h = &e->in_round[i];
+        /* Who follows already may have the new epoch in its vote. */
         bool agrees = h->present && h->vote.leader == e->vote.leader &&
-                      (h->state != MEMBER_LOOKING || election_same_vote(&h->vote, &e->vote));
+                      h->vote.zxid == e->vote.zxid &&
+                      (h->state != MEMBER_LOOKING || h->vote.epoch == e->vote.epoch);
         bool gone = e->had_role && quorum_set_has(&e->refused, (int)i);
 
         if (!m->observer && m->weight > 0 && !agrees && !gone) {
@@ -314,9 +325,7 @@ static bool election_may_improve(const struct election *e)
 
 static void election_consider(struct election *e, int64_t now_us, struct election_effects *out)
 {
-    struct heard proposal = {true, MEMBER_LOOKING, e->vote, e->round, 0};
-
-    if (!election_has_quorum(e, e->in_round, &proposal)) {
+    if (!election_proposal_has_quorum(e)) {
         e->final_us = INT64_MAX;
         return;
     }

@@ -758,6 +758,24 @@ static void nobody_leads_on_the_word_of_others_alone(void **state)
     side_fini(&s);
 }
 
+/* It was their leader in a round of the same number, before it was started anew. */
+static void nobody_leads_for_what_it_was_in_a_former_life(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_as_1(&s, 3, 9, 2);
+    hear(&s, 2, FOLLOWING(1, 5, 1, 2));
+    hear(&s, 3, FOLLOWING(1, 5, 1, 2));
+    pass(&s, 199);
+    assert_looking(&s);
+    hear(&s, 2, LOOKING(1, 9, 1, 2));
+    pass(&s, 200);
+    assert_elected(&s, 1, MEMBER_LEADING);
+    assert_vote(&s, LEADING(1, 9, 1, 2));
+    side_fini(&s);
+}
+
 static void observers_say_nothing_of_the_leader(void **state)
 {
     struct side s;
@@ -1297,6 +1315,7 @@ int main(void)
         cmocka_unit_test(in_the_same_round_an_old_servers_epoch_counts),
         cmocka_unit_test(out_of_the_round_versions_decide_what_is_compared),
         cmocka_unit_test(nobody_leads_on_the_word_of_others_alone),
+        cmocka_unit_test(nobody_leads_for_what_it_was_in_a_former_life),
         cmocka_unit_test(observers_say_nothing_of_the_leader),
         cmocka_unit_test(an_old_leaders_word_does_not_end_the_wait_for_another),
         cmocka_unit_test(who_says_that_it_follows_looks_no_more),
