@@ -118,17 +118,34 @@ static const uint8_t may_follow[N_QUORUM_PHASES] = {
     [QUORUM_RESTING] = 1 << QUORUM_LOOKING,
 };
 
+/* What is not both committed and on disk is in memory; and what is there is the history's end. */
+static void memory_check(const struct quorum *q)
+{
+    const struct recent *r = &q->recent;
+    int64_t last = history_last(&q->history);
+
+    ASSERT(r->count == 0 || recent_at(r, r->count - 1)->zxid == last);
+    ASSERT(r->count > 0 || (q->durable == last && q->committed == last));
+    ASSERT(r->count == 0 || history_before(&q->history, recent_at(r, 0)->zxid) <= q->durable);
+    ASSERT(r->count == 0 || history_before(&q->history, recent_at(r, 0)->zxid) <= q->committed);
+}
+
 /* What is true between any two steps. */
 static void quorum_check(const struct quorum *q)
 {
-    ASSERT((q->phase == QUORUM_LEADING) <= (q->role == MEMBER_LEADING));
     ASSERT((q->phase == QUORUM_LOOKING) <= (q->role == MEMBER_LOOKING));
     ASSERT(q->durable <= history_last(&q->history));
     ASSERT(q->committed <= history_last(&q->history));
-    ASSERT((q->phase == QUORUM_LEADING) || (q->leader.n_peers == 0));
+    ASSERT((q->phase == QUORUM_LEADING) || (q->leader.n_peers == 0 && q->leader.n_wishes == 0));
     ASSERT((q->phase == QUORUM_LEARNING) || (q->learner.link == 0));
+    memory_check(q);
     if (q->phase != QUORUM_NEW && q->phase != QUORUM_MENDING) {
         ASSERT(q->accepted_epoch >= q->current_epoch);
+    }
+    if (q->phase == QUORUM_LEADING) {
+        leader_check(q);
+    } else if (q->phase == QUORUM_LEARNING) {
+        learner_check(q);
     }
 }
 

@@ -199,6 +199,7 @@ bool quorum_is_enough(const struct quorum *q, const struct quorum_set *set);
 
 void leader_begin(struct quorum *q);
 void leader_end(struct quorum *q); /* closes all links */
+void leader_check(const struct quorum *q);
 void leader_step(struct quorum *q, const struct quorum_input *in);
 int64_t leader_next_us(const struct quorum *q);
 
@@ -211,6 +212,7 @@ void peers_refuse(struct quorum *q, struct peer *p, const char *reason); /* clos
 /* One link per learner: who comes again has lost the old one, even if we have not noticed. */
 void peers_drop_older(struct quorum *q, const struct peer *newer);
 void peer_move(struct peer *p, enum peer_state next);
+void peer_check(const struct peer *p);
 
 /* Ourselves, and the voters among the learners that are at least there. */
 struct quorum_set peers_at(const struct quorum *q, enum peer_state state);
@@ -258,6 +260,7 @@ void learner_init(struct quorum *q);
 void learner_fini(struct quorum *q);
 void learner_begin(struct quorum *q);
 void learner_end(struct quorum *q); /* closes the link */
+void learner_check(const struct quorum *q);
 void learner_step(struct quorum *q, const struct quorum_input *in);
 int64_t learner_next_us(const struct quorum *q);
 

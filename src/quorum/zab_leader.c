@@ -17,14 +17,19 @@ static const uint8_t phase_may_follow[N_LEADER_PHASES] = {
     [LEADER_UNITING] = 1 << LEADER_ACTIVE,
 };
 
-static void leader_check(const struct quorum *q)
+void leader_check(const struct quorum *q)
 {
     const struct leader *l = &q->leader;
 
+    ASSERT(q->role == MEMBER_LEADING && q->leader_sid == q->options.sid);
+    ASSERT(q->self >= 0);
     ASSERT(l->phase == LEADER_DISCOVERY || l->epoch > 0);
     ASSERT(l->phase <= LEADER_NAMING || BROKEN(P1) || q->accepted_epoch >= l->epoch);
     ASSERT(l->phase != LEADER_ACTIVE || BROKEN(P3) || q->current_epoch == l->epoch);
     ASSERT(l->phase == LEADER_ACTIVE || l->n_wishes == 0);
+    ASSERT(l->phase == LEADER_ACTIVE || q->committed == history_last(&q->history));
+    ASSERT(l->n_wishes == 0 || l->round > 0);
+    ASSERT(!l->round_open || l->round > 0);
 }
 
 /* Each phase that depends on others has its own limit. */
@@ -253,9 +258,9 @@ static void take_new_leader_ack(struct quorum *q, struct peer *p, const struct p
     if (packet->zxid != zxid_make(q->leader.epoch, 0)) {
         return; /* learners before 3.8.5 may ack a proposal of the DIFF first */
     }
-    peer_move(p, PEER_READY);
     p->sending_snapshot = false;
     p->sending_log = false;
+    peer_move(p, PEER_READY);
     if (q->leader.phase == LEADER_ACTIVE) {
         sync_finish(q, p);
     } else {
@@ -309,6 +314,7 @@ static void take_packet(struct quorum *q, link_id id, const struct packet *packe
     if (p == NULL) {
         return;
     }
+    peer_check(p);
     p->heard_us = q->now_us;
     switch (p->state) {
     case PEER_GREETING:

@@ -28,13 +28,23 @@ static const uint16_t may_follow[N_LEARNER_PHASES] = {
     [LEARNER_READY] = 1 << LEARNER_SERVING,
 };
 
-static void learner_check(const struct quorum *q)
+void learner_check(const struct quorum *q)
 {
     const struct learner *l = &q->learner;
 
     ASSERT((l->phase == LEARNER_DIALING) == (l->link == 0));
+    ASSERT(l->phase == LEARNER_DIALING || l->dial_us == INT64_MAX);
+    ASSERT(q->leader_sid != q->options.sid);
     if (l->phase >= LEARNER_JOINING) {
         ASSERT(BROKEN(P1) || q->accepted_epoch == l->epoch);
+    }
+    if (l->phase < LEARNER_RECEIVING) { /* it is as it was when we voted */
+        ASSERT(q->durable == history_last(&q->history));
+        ASSERT(q->committed == history_last(&q->history));
+    } else {
+        ASSERT(l->snapshot_zxid <= q->committed);
+        ASSERT(BROKEN(P4) || l->acked <= q->durable || l->acked <= q->committed);
+        ASSERT(zxid_epoch(history_last(&q->history)) <= l->epoch);
     }
     if (l->phase >= LEARNER_PLEDGING) {
         ASSERT(BROKEN(P2) || q->durable >= l->settling);

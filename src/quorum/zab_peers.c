@@ -14,12 +14,24 @@ static const uint8_t peer_may_follow[N_PEER_STATES] = {
     [PEER_SYNCING] = 1 << PEER_READY,     [PEER_READY] = 1 << PEER_SERVED,
 };
 
+void peer_check(const struct peer *p)
+{
+    ASSERT((p->state == PEER_GREETING) == (p->sid == SID_NOBODY));
+    ASSERT(p->index == -1 || !p->observer);
+    ASSERT(p->acked <= p->sent);
+    ASSERT(p->awaited == 0 || (p->awaited > p->acked && p->awaited <= p->sent));
+    ASSERT(p->awaited == 0 || p->state == PEER_SERVED);
+    ASSERT(!p->sending_snapshot || p->state == PEER_SYNCING);
+    ASSERT(!p->sending_log || p->state == PEER_SYNCING || p->state == PEER_READY);
+    ASSERT(p->pings_answered <= p->pings_sent);
+    ASSERT(p->pings_sent == 0 || p->state == PEER_SERVED);
+}
+
 void peer_move(struct peer *p, enum peer_state next)
 {
     ASSERT(peer_may_follow[p->state] & 1 << next);
     p->state = next;
-    ASSERT(p->state == PEER_GREETING || p->sid != SID_NOBODY);
-    ASSERT(p->acked <= p->sent);
+    peer_check(p);
 }
 
 struct peer *peers_find(const struct quorum *q, link_id id)
