@@ -98,9 +98,7 @@ static void observe_batch(struct member *m, const struct member_input *in)
 static void durable(struct member *m, const struct member_input *in)
 {
     observe_batch(m, in);
-    if (m->ensemble != NULL) {
-        ensemble_durable(m, in->zxid);
-    } else {
+    if (m->ensemble == NULL) { /* else that is for the quorum to judge */
         role_alone_durable(m, in->zxid);
     }
     server_resume(m->server);
@@ -167,32 +165,12 @@ void role_none_init(struct role *r)
 static void replace_tree(struct member *m, struct tree *tree, int64_t zxid)
 {
     ASSERT(m->role.kind == ROLE_NONE);
+    ASSERT(tree != NULL);
     snapshots_give_up(&m->snapshots, m->effects);
     journal_fini(&m->journal);
     journal_init(&m->journal, zxid);
     journal_roll(&m->journal);
-    m->ensemble->durable_zxid = zxid;
     server_change(m->server, tree, zxid);
-}
-
-static void quorum_input(struct member *m, const struct member_input *in)
-{
-    ASSERT(m->ensemble != NULL);
-    if (in->tree != NULL) {
-        ASSERT(in->quorum->kind == QUORUM_IN_TRUNCATED ||
-               in->quorum->kind == QUORUM_IN_SNAPSHOT_LOADED);
-        replace_tree(m, in->tree, in->quorum->zxid);
-    }
-    ensemble_input(m, in->quorum);
-    server_resume(m->server);
-}
-
-static void tick(struct member *m, const struct member_input *in)
-{
-    server_tick(m->server, in->looked_us == 0 ? m->server->now_us : in->looked_us);
-    if (m->ensemble != NULL) {
-        ensemble_step(m, &(struct quorum_input){.kind = QUORUM_IN_TICK});
-    }
 }
 
 /* A tree that is not the leader's is shown to nobody. */
@@ -202,17 +180,6 @@ static void stop_serving(struct member *m)
         role_none_init(&m->role);
         server_change(m->server, m->server->tree, m->server->applied_zxid);
     }
-}
-
-/* Before the first input. */
-static void begin(struct member *m)
-{
-    if (m->ensemble == NULL) {
-        member_bury_the_dead(m);
-    } else if (!m->ensemble->started) {
-        ensemble_start(m);
-    }
-    m->begun = true;
 }
 
 /* ---- life ---- */
@@ -228,9 +195,10 @@ struct member *member_new(const struct member_options *options, struct tree *tre
     journal_init(&m->journal, zxid);
     if (options->ensemble != NULL) {
         role_none_init(&m->role);
-        m->ensemble = ensemble_new(options->ensemble, m, zxid);
+        m->ensemble = ensemble_new(options->ensemble);
     } else {
         role_alone_init(&m->role);
+        m->has_dead = true;
     }
     m->server =
         server_new(&options->server, &m->role, tree, zxid, now_us, wall_ms, prng_next(&m->prng));
@@ -249,16 +217,17 @@ void member_free(struct member *m)
     free(m);
 }
 
-void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct member_input *in,
-                 struct member_effects *out)
+static void quorum_effect(struct member *m, const struct quorum_effect *e)
 {
-    ASSERT(m->effects == NULL); /* never a step within a step */
-    ASSERT(out != NULL);
-    m->effects = out;
-    server_set_time(m->server, now_us, wall_ms);
-    if (!m->begun) {
-        begin(m);
+    if (m->diverged) {
+        return;
     }
+    ensemble_effect(m, e);
+    server_resume(m->server);
+}
+
+static void step(struct member *m, const struct member_input *in, struct member_effects *out)
+{
     switch (in->kind) {
     case MEMBER_CONNECT:
         out->connected = server_connect(m->server, in->peer);
@@ -276,10 +245,7 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
         durable(m, in);
         break;
     case MEMBER_TICK:
-        tick(m, in);
-        break;
-    case MEMBER_QUORUM:
-        quorum_input(m, in);
+        server_tick(m->server, in->looked_us == 0 ? m->server->now_us : in->looked_us);
         break;
     case MEMBER_TURN:
         server_turn(m->server);
@@ -294,7 +260,7 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
         snapshots_begin(&m->snapshots, m->server->tree, m->server->applied_zxid, out);
         break;
     case MEMBER_SNAPSHOT_SLICE:
-        snapshots_slice(&m->snapshots, out);
+        snapshots_slice(m);
         break;
     case MEMBER_SNAPSHOT_WRITTEN:
         m->snapshots.writing = false;
@@ -303,16 +269,56 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
     case MEMBER_SESSION_LEFT:
         server_session_left(m->server, in->session_id, in->left_ms);
         break;
+    case MEMBER_EFFECT:
+        quorum_effect(m, in->effect);
+        break;
+    case MEMBER_CATCH_UP:
+        ASSERT(m->role.kind == ROLE_NONE);
+        member_commit(m, m->journal.last_zxid);
+        break;
+    case MEMBER_WANT_SNAPSHOT:
+        snapshots_want(m, in->link);
+        break;
+    case MEMBER_TREE:
+        replace_tree(m, in->tree, in->zxid);
+        break;
+    }
+}
+
+/* What could not be done in the middle of it. */
+static void end_step(struct member *m)
+{
+    if (m->ensemble != NULL) {
+        ensemble_end_step(m);
     }
     if (m->diverged) {
         stop_serving(m);
     }
+}
+
+void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct member_input *in,
+                 struct member_effects *out)
+{
+    ASSERT(out != NULL);
+    if (m->effects != NULL) { /* it has asked the quorum, and the answer comes at once */
+        ASSERT(in->kind == MEMBER_EFFECT);
+        ASSERT(m->effects == out);
+        ensemble_effect(m, in->effect);
+        return;
+    }
+    m->effects = out;
+    server_set_time(m->server, now_us, wall_ms);
+    if (m->has_dead && m->ensemble == NULL) {
+        member_bury_the_dead(m);
+    }
+    step(m, in, out);
+    end_step(m);
     m->effects = NULL;
 }
 
 bool member_is_snapshotting(const struct member *m)
 {
-    return m->snapshots.walk != NULL;
+    return snapshots_is_busy(&m->snapshots);
 }
 
 int64_t member_reap_us(const struct member *m)
@@ -323,11 +329,6 @@ int64_t member_reap_us(const struct member *m)
 bool member_wants_turn(const struct member *m)
 {
     return m->server->n_want_turn > 0;
-}
-
-int64_t member_quorum_us(const struct member *m)
-{
-    return m->ensemble == NULL || m->diverged ? INT64_MAX : quorum_next_us(m->ensemble->quorum);
 }
 
 struct connection *member_next_touched(struct member *m)

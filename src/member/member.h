@@ -15,7 +15,7 @@
 
 struct member;
 struct member_ensemble;
-struct quorum_input;
+struct quorum_effect;
 struct snapshot_chunk;
 
 struct member_options {
@@ -40,8 +40,11 @@ enum member_input_kind {
     MEMBER_SNAPSHOT,         /* take a snapshot now, if none is being taken */
     MEMBER_SNAPSHOT_SLICE,   /* go on with it; effects->chunks grows */
     MEMBER_SNAPSHOT_WRITTEN, /* took_ms: the file is in place */
-    MEMBER_QUORUM,           /* quorum, tree: an input of the quorum from outside; a TRUNCATED or a
-                                SNAPSHOT_LOADED brings the tree that the member has from now on */
+    MEMBER_EFFECT,           /* effect: of the quorum, APPEND, COMMIT, LEAD, SERVE, STOP, RECEIVED,
+                                SYNCED, LINK_GONE. Also within a step that has asked for it */
+    MEMBER_CATCH_UP,         /* behind STOP: what was appended is durable. All of it is applied */
+    MEMBER_WANT_SNAPSHOT,    /* link: a learner is to get the tree; see ensemble.h */
+    MEMBER_TREE,             /* behind STOP: tree, zxid: what the member has from now on */
     MEMBER_SESSION_LEFT,     /* session_id, left_ms: what is left of its time; 0: none */
 };
 
@@ -57,7 +60,8 @@ struct member_input {
     int64_t looked_us; /* what had arrived from clients by then has been told */
     int64_t session_id;
     int64_t left_ms;
-    const struct quorum_input *quorum;
+    uint64_t link; /* of a learner */
+    const struct quorum_effect *effect;
     struct tree *tree; /* taken over */
 };
 
@@ -94,10 +98,6 @@ struct connection *member_next_touched(struct member *m);
 /* When MEMBER_REAP has something to do, which may be sooner than the next tick; INT64_MAX: not as
  * long as no node is made. */
 int64_t member_reap_us(const struct member *m);
-
-/* When the quorum has something to do, by a TICK of MEMBER_QUORUM; INT64_MAX: not before another
- * input. */
-int64_t member_quorum_us(const struct member *m);
 
 /* Whether some client waits for the next MEMBER_TURN. */
 bool member_wants_turn(const struct member *m);

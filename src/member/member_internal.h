@@ -18,7 +18,6 @@ struct member {
     struct ensemble *ensemble; /* NULL: it stands alone */
     struct journal journal;
     struct snapshots snapshots;
-    bool begun;
     bool committing;
     bool diverged;       /* its tree is not the leader's: it does nothing more */
     bool has_dead;       /* ephemeral nodes of dead sessions are still to be deleted */

@@ -20,7 +20,7 @@ static int64_t leader_submit(struct role *r, const struct submission *q)
         return 0;
     }
     payload = proposer_prepare(p, q);
-    ensemble_step(
+    ensemble_ask(
         m, &(struct quorum_input){.kind = QUORUM_IN_PROPOSE, .zxid = p->zxid, .bytes = payload});
     return (int64_t)payload.len;
 }
@@ -28,7 +28,7 @@ static int64_t leader_submit(struct role *r, const struct submission *q)
 static bool leader_sync(struct role *r, const struct submission *q)
 {
     (void)q;
-    ensemble_step(member_of(r), &(struct quorum_input){.kind = QUORUM_IN_SYNC});
+    ensemble_ask(member_of(r), &(struct quorum_input){.kind = QUORUM_IN_SYNC});
     return true;
 }
 
@@ -59,7 +59,7 @@ static void receive_request(struct member *m, link_id link, const struct packet 
     if (!forwarded_request_read(p->data, &f)) {
         log_limited(LOG_WARN, "a forwarded request cannot be decoded");
     } else if (f.op == OP_SYNC) {
-        ensemble_step(m, &(struct quorum_input){.kind = QUORUM_IN_SYNC, .link = link});
+        ensemble_ask(m, &(struct quorum_input){.kind = QUORUM_IN_SYNC, .link = link});
     } else {
         forwarded_write(m->server, link, &f, p->auth);
     }
@@ -80,8 +80,8 @@ static void receive_revalidate(struct member *m, link_id link, const struct pack
         &m->ensemble->data,
         &(struct revalidation){t.session_id, forwarded_revalidate(m->server, link, &t)});
     answer.data = strbuf_bytes(&m->ensemble->data);
-    ensemble_step(
-        m, &(struct quorum_input){.kind = QUORUM_IN_ANSWER, .link = link, .packet = &answer});
+    ensemble_ask(m,
+                 &(struct quorum_input){.kind = QUORUM_IN_ANSWER, .link = link, .packet = &answer});
 }
 
 void role_leader_receive(struct member *m, link_id link, const struct packet *p)

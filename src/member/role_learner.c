@@ -12,7 +12,7 @@ static void forward(struct member *m, int32_t type, struct id_list auth)
         .type = type, .zxid = -1, .data = strbuf_bytes(&m->ensemble->data), .auth = auth};
 
     ASSERT(!m->ensemble->data.failed);
-    ensemble_step(m, &(struct quorum_input){.kind = QUORUM_IN_FORWARD, .packet = &packet});
+    ensemble_ask(m, &(struct quorum_input){.kind = QUORUM_IN_FORWARD, .packet = &packet});
 }
 
 /* A session is created in nobody's name. */

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "member/snapshots.h"
 
+#include <stdlib.h>
+
 #include "base/assert.h"
 #include "base/logging.h"
-#include "member/member.h"
+#include "base/memory.h"
+#include "member/member_internal.h"
 #include "store/snapshot_walk.h"
 
 /* A slice keeps the loop busy for at most a millisecond or so, and leaves no more than this (and
  * one node) for the writer to catch up with. */
 enum { SLICE_NODES = 500, SLICE_BYTES = 1 << 20 };
+
+/* The walk waits for a learner that has so much still to take; one that does not take anything any
+ * more is given up by the quorum. Changes of nodes go on meanwhile: past the limit it is dropped.
+ */
+enum { LAG_BYTES = 4 << 20, LEARNER_BYTES = 64 << 20 };
 
 /* Not all servers of an ensemble shall do it at the same time: half the count, and a random part
  * of the other half. */
@@ -30,22 +38,29 @@ void snapshots_init(struct snapshots *s, const struct member_options *options, s
     s->n_logged = options->n_replayed;
 }
 
-void snapshots_fini(struct snapshots *s)
+static void end_walk(struct snapshots *s)
 {
     snapshot_walk_free(s->walk);
     snapshot_taker_free(s->file);
+    s->walk = NULL;
+    s->file = NULL;
+    s->walking = false;
+}
+
+void snapshots_fini(struct snapshots *s)
+{
+    end_walk(s);
+    free(s->wanted);
 }
 
 void snapshots_give_up(struct snapshots *s, struct member_effects *out)
 {
-    if (s->walk == NULL) { /* a whole one is written to its end */
-        return;
+    s->n_wanted = 0;       /* their links are gone with the role */
+    if (s->file != NULL) { /* else a whole one is written to its end */
+        s->writing = false;
+        out->snapshot_given_up = true;
     }
-    snapshots_fini(s);
-    s->walk = NULL;
-    s->file = NULL;
-    s->writing = false;
-    out->snapshot_given_up = true;
+    end_walk(s);
 }
 
 bool snapshots_count(struct snapshots *s)
@@ -62,41 +77,110 @@ bool snapshots_measure(const struct snapshots *s, int64_t log_bytes)
 void snapshots_begin(struct snapshots *s, struct tree *tree, int64_t zxid,
                      struct member_effects *out)
 {
-    if (s->walk != NULL || s->writing) {
+    if (s->walking || s->file != NULL || s->writing) {
         log_limited(LOG_WARN, "Too busy to snap, skipping: the previous snapshot is still being "
                               "written");
         return;
     }
     ASSERT(out != NULL);
-    s->walk = snapshot_walk_begin(tree, zxid);
+    if (s->walk != NULL && snapshot_walk_zxid(s->walk) != zxid) {
+        return; /* a learner's is about to begin: the next time */
+    }
+    if (s->walk == NULL) {
+        s->walk = snapshot_walk_begin(tree, zxid);
+    }
     s->file = snapshot_walk_join(s->walk, SIZE_MAX);
     s->writing = true;
     out->snapshot_begun = true;
     out->snapshot_zxid = zxid;
 }
 
+/* ---- learners ---- */
+
+static void join_learner(struct member *m, uint64_t link)
+{
+    struct snapshots *s = &m->snapshots;
+
+    m->ensemble->to.snapshot(m->ensemble->to.host, link, snapshot_walk_join(s->walk, LEARNER_BYTES),
+                             snapshot_walk_zxid(s->walk));
+}
+
+/* Those who have waited share the walk that begins now. */
+static void begin_for_learners(struct member *m)
+{
+    struct snapshots *s = &m->snapshots;
+
+    ASSERT(s->walk == NULL);
+    s->walk = snapshot_walk_begin(m->server->tree, m->server->applied_zxid);
+    for (size_t i = 0; i < s->n_wanted; i++) {
+        join_learner(m, s->wanted[i]);
+    }
+    s->n_wanted = 0;
+}
+
+void snapshots_want(struct member *m, uint64_t link)
+{
+    struct snapshots *s = &m->snapshots;
+
+    ASSERT(m->ensemble != NULL);
+    if (s->walk != NULL && !s->walking && snapshot_walk_zxid(s->walk) == m->server->applied_zxid) {
+        join_learner(m, link);
+        return;
+    }
+    if (s->n_wanted == s->room) {
+        s->room = s->room == 0 ? 8 : 2 * s->room;
+        s->wanted = must_realloc(s->wanted, s->room * sizeof(*s->wanted));
+    }
+    s->wanted[s->n_wanted++] = link;
+    if (s->walk == NULL) {
+        begin_for_learners(m);
+    }
+}
+
+/* ---- slices ---- */
+
+bool snapshots_is_busy(const struct snapshots *s)
+{
+    return s->walk != NULL &&
+           (!snapshot_walk_is_wanted(s->walk) || snapshot_walk_lag(s->walk) < LAG_BYTES);
+}
+
 static void take_chunks(struct snapshots *s, struct member_effects *out)
 {
     struct snapshot_chunk *chunk;
 
-    while ((chunk = snapshot_taker_take(s->file)) != NULL) {
+    while (s->file != NULL && (chunk = snapshot_taker_take(s->file)) != NULL) {
         list_push_back(&out->chunks, &chunk->link);
     }
 }
 
-void snapshots_slice(struct snapshots *s, struct member_effects *out)
+static void finish_walk(struct member *m)
 {
-    if (s->walk == NULL) {
+    struct snapshots *s = &m->snapshots;
+
+    if (s->file != NULL && snapshot_walk_is_done(s->walk)) {
+        m->effects->snapshot_complete = true;
+        m->effects->snapshot_digest = snapshot_walk_digest(s->walk);
+    }
+    end_walk(s);
+    if (s->n_wanted > 0) {
+        begin_for_learners(m);
+    }
+}
+
+void snapshots_slice(struct member *m)
+{
+    struct snapshots *s = &m->snapshots;
+
+    if (!snapshots_is_busy(s)) {
         return;
     }
-    snapshot_walk_step(s->walk, SLICE_NODES, SLICE_BYTES);
-    take_chunks(s, out);
-    if (snapshot_walk_is_done(s->walk)) {
-        out->snapshot_complete = true;
-        out->snapshot_digest = snapshot_walk_digest(s->walk);
-        snapshot_walk_free(s->walk);
-        snapshot_taker_free(s->file);
-        s->walk = NULL;
-        s->file = NULL;
+    if (snapshot_walk_is_wanted(s->walk)) {
+        s->walking = true;
+        snapshot_walk_step(s->walk, SLICE_NODES, SLICE_BYTES);
+        take_chunks(s, m->effects);
+    }
+    if (snapshot_walk_is_done(s->walk) || !snapshot_walk_is_wanted(s->walk)) {
+        finish_walk(m);
     }
 }

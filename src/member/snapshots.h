@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* snapshots.h - when a snapshot is due, and the walk that takes it. */
+/* snapshots.h - when a snapshot is due, and the walk that takes it.
+ *
+ * There is one walk of the tree at a time. Whoever wants the tree, the file or a learner, joins it
+ * before its first step, or waits for the next one. */
 #ifndef PAWL_MEMBER_SNAPSHOTS_H
 #define PAWL_MEMBER_SNAPSHOTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/prng.h"
 
+struct member;
 struct member_effects;
 struct member_options;
 struct tree;
@@ -21,8 +26,11 @@ struct snapshots {
     int64_t size_at;  /* or the log this */
 
     struct snapshot_walk *walk;  /* NULL: none is being taken */
-    struct snapshot_taker *file; /* who writes it */
-    bool writing;                /* its file is not finished yet */
+    bool walking;                /* it has made its first step */
+    struct snapshot_taker *file; /* who writes it; NULL: it is for learners only */
+    bool writing;                /* the file is not finished yet */
+    uint64_t *wanted;            /* links of learners that wait for the next walk */
+    size_t n_wanted, room;
 };
 
 void snapshots_init(struct snapshots *s, const struct member_options *options, struct prng *prng);
@@ -44,7 +52,13 @@ void snapshots_begin(struct snapshots *s, struct tree *tree, int64_t zxid,
 /* The tree goes: what is being taken of it is not finished. */
 void snapshots_give_up(struct snapshots *s, struct member_effects *out);
 
-/* Goes on with it. */
-void snapshots_slice(struct snapshots *s, struct member_effects *out);
+/* A learner wants the tree; ensemble.h's snapshot() follows as soon as a walk can begin. */
+void snapshots_want(struct member *m, uint64_t link);
+
+/* Goes on with it, unless some learner has too much still to take. */
+void snapshots_slice(struct member *m);
+
+/* Whether a slice has anything to do. */
+bool snapshots_is_busy(const struct snapshots *s);
 
 #endif

@@ -9,6 +9,7 @@
 #include "lib/test.h"
 #include "pawl/error.h"
 #include "store/acl_table.h"
+#include "store/snapshot_taker.h"
 
 /* All that are up have the same tree, sessions included. */
 static void expect_equal_trees(struct ensemble_fixture *f)
@@ -389,8 +390,7 @@ static void who_leaves_its_role_closes_its_clients_and_serves_again(void **state
     follower = ensemble_fixture_follower(&f);
     c = ensemble_client(follower, 10000);
     ask(follower, c, fixture_create_request("/e", "", CREATE_EPHEMERAL));
-    member_step(leader->member, f.now_us, f.wall_ms,
-                &(struct member_input){.kind = MEMBER_QUORUM, .quorum = &resign}, &leader->effects);
+    ensemble_node_do(leader, &resign);
     ensemble_fixture_settle(&f);
     ensemble_fixture_elect(&f);
     assert_int_equal(c->state, CONNECTION_CLOSING);
@@ -429,6 +429,76 @@ static void a_late_member_gets_what_it_missed(void **state)
     ensemble_node_start(late);
     ensemble_fixture_elect(&f);
     expect_equal_trees(&f);
+    ensemble_fixture_fini(&f);
+}
+
+static struct strbuf all_of(struct snapshot_taker *t)
+{
+    struct snapshot_chunk *chunk;
+    struct strbuf b;
+
+    assert_int_equal(t->state, TAKER_WHOLE);
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    while ((chunk = snapshot_taker_take(t)) != NULL) {
+        strbuf_append(&b, chunk->data, chunk->len);
+        snapshot_chunk_free(chunk);
+    }
+    return b;
+}
+
+static void slice(struct ensemble_node *n)
+{
+    member_step(n->member, n->fixture->now_us, n->fixture->wall_ms,
+                &(struct member_input){.kind = MEMBER_SNAPSHOT_SLICE}, &n->effects);
+}
+
+static void want(struct ensemble_node *n, uint64_t link)
+{
+    member_step(n->member, n->fixture->now_us, n->fixture->wall_ms,
+                &(struct member_input){.kind = MEMBER_WANT_SNAPSHOT, .link = link}, &n->effects);
+}
+
+/* One walk for all who came before it began, the next one for those behind. */
+static void learners_share_a_walk_of_the_tree(void **state)
+{
+    struct ensemble_node *leader;
+    struct ensemble_fixture f;
+    struct strbuf one, two;
+    struct connection *c;
+    char path[16];
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    leader = ensemble_fixture_elect(&f);
+    c = ensemble_client(leader, 10000);
+    for (int i = 0; i < 1200; i++) { /* several slices */
+        snprintf(path, sizeof(path), "/n%d", i);
+        ask(leader, c, fixture_create_request(path, "data", 0));
+    }
+    want(leader, 1);
+    want(leader, 2);
+    assert_int_equal(leader->n_takers, 2);
+    slice(leader);
+    want(leader, 3);
+    assert_int_equal(leader->n_takers, 2);
+    ask(leader, c, fixture_set_request("/n1100", "changed", -1));
+    while (leader->n_takers < 3) {
+        assert_true(member_is_snapshotting(leader->member));
+        slice(leader);
+    }
+    while (member_is_snapshotting(leader->member)) {
+        slice(leader);
+    }
+    one = all_of(leader->takers[0]);
+    two = all_of(leader->takers[1]);
+    assert_true(one.len > 1200 * 60);
+    assert_true(bytes_equal(strbuf_bytes(&one), strbuf_bytes(&two)));
+    assert_int_equal(leader->taken_zxid[2], leader->taken_zxid[0] + 1);
+    strbuf_fini(&two);
+    two = all_of(leader->takers[2]);
+    assert_int_equal(two.len, one.len + strlen("changed") - strlen("data"));
+    strbuf_fini(&one);
+    strbuf_fini(&two);
     ensemble_fixture_fini(&f);
 }
 
@@ -486,6 +556,7 @@ int main(void)
         cmocka_unit_test(what_a_leader_had_alone_does_not_come_back),
         cmocka_unit_test(who_leaves_its_role_closes_its_clients_and_serves_again),
         cmocka_unit_test(a_late_member_gets_what_it_missed),
+        cmocka_unit_test(learners_share_a_walk_of_the_tree),
         cmocka_unit_test(a_tree_that_is_not_the_leaders_is_shown_to_nobody),
         cmocka_unit_test(who_has_no_leader_serves_nobody),
     };

@@ -7,6 +7,7 @@
 #include "lib/server_fixture.h"
 #include "lib/test.h"
 #include "pawl/error.h"
+#include "store/snapshot_taker.h"
 
 /* ---- what is under way ---- */
 
@@ -133,10 +134,14 @@ static void ask_for_durable(struct ensemble_node *n)
     }
 }
 
+/* A step within a step leaves that to the one around it. */
 static void take_effects(struct ensemble_node *n)
 {
     struct list *item;
 
+    while ((item = list_pop_front(&n->effects.chunks)) != NULL) { /* no file is written */
+        snapshot_chunk_free(container_of(item, struct snapshot_chunk, link));
+    }
     list_for_each (item, &n->effects.append.blocks) {
         const struct txn_block *b = container_of(item, struct txn_block, link);
 
@@ -156,8 +161,11 @@ static void take_effects(struct ensemble_node *n)
 
 static void node_step(struct ensemble_node *n, struct member_input in)
 {
+    n->depth++;
     member_step(n->member, n->fixture->now_us, n->fixture->wall_ms, &in, &n->effects);
-    take_effects(n);
+    if (--n->depth == 0) {
+        take_effects(n);
+    }
 }
 
 /* ---- effects ---- */
@@ -232,9 +240,28 @@ static void send_snapshot(struct ensemble_node *n, const struct quorum_effect *e
     push(n, EVENT_INPUT, (struct quorum_input){.kind = QUORUM_IN_SNAPSHOT_SENT, .link = e->link});
 }
 
-static void node_carry(void *host, const struct quorum_effect *e)
+/* What was appended is durable, and the tree has it. */
+static void stop_if_durable(struct ensemble_node *n, int64_t durable_zxid)
 {
-    struct ensemble_node *n = host;
+    if (n->stopping && durable_zxid == n->appended_zxid) {
+        n->stopping = false;
+        node_step(n, (struct member_input){.kind = MEMBER_CATCH_UP});
+        push(n, EVENT_INPUT,
+             (struct quorum_input){.kind = QUORUM_IN_STOPPED, .zxid = n->appended_zxid});
+    }
+}
+
+static void stop(struct ensemble_node *n)
+{
+    n->stopping = true;
+    n->loading = 0;
+    if (n->durable_zxid == n->appended_zxid) {
+        stop_if_durable(n, n->durable_zxid);
+    }
+}
+
+static void node_carry(struct ensemble_node *n, const struct quorum_effect *e)
+{
     struct wire *w;
 
     switch (e->kind) {
@@ -279,8 +306,83 @@ static void node_carry(void *host, const struct quorum_effect *e)
                  .kind = QUORUM_IN_EPOCH_SAVED, .which = e->which, .epoch = e->epoch});
         break;
     default:
+        node_step(n, (struct member_input){.kind = MEMBER_EFFECT, .effect = e});
+        if (e->kind == QUORUM_DO_STOP) {
+            stop(n);
+        }
         break;
     }
+}
+
+static void quorum_step_of(struct ensemble_node *n, const struct quorum_input *in)
+{
+    n->stepping = true;
+    quorum_step(n->quorum, n->fixture->now_us, in, &n->quorum_effects);
+    for (size_t i = 0; i < n->quorum_effects.count; i++) {
+        node_carry(n, &n->quorum_effects.items[i]);
+    }
+    n->stepping = false;
+}
+
+/* Its bytes are copied: they are lent. */
+static void keep(struct ensemble_node *n, const struct quorum_input *in)
+{
+    struct under_way *u = must_zalloc(sizeof(*u));
+
+    u->input = *in;
+    strbuf_init(&u->bytes, STRBUF_NO_LIMIT);
+    u->kind = in->packet != NULL ? EVENT_PACKET : EVENT_INPUT;
+    if (in->packet != NULL) {
+        packet_write(&u->bytes, in->packet);
+    } else {
+        strbuf_append_bytes(&u->bytes, in->bytes);
+    }
+    list_push_back(&n->kept, &u->link);
+}
+
+static void do_kept(struct ensemble_node *n)
+{
+    struct packet p;
+    size_t used;
+
+    while (!list_empty(&n->kept)) {
+        struct under_way *u = container_of(n->kept.next, struct under_way, link);
+
+        if (u->kind == EVENT_PACKET) {
+            packet_read(strbuf_bytes(&u->bytes), 1 << 20, &p, &used);
+            u->input.packet = &p;
+        } else {
+            u->input.bytes = strbuf_bytes(&u->bytes);
+        }
+        list_remove(&u->link);
+        quorum_step_of(n, &u->input);
+        event_free(u);
+    }
+}
+
+void ensemble_node_do(struct ensemble_node *n, const struct quorum_input *in)
+{
+    if (n->stepping) {
+        keep(n, in);
+        return;
+    }
+    quorum_step_of(n, in);
+    do_kept(n);
+}
+
+static void node_ask(void *host, const struct quorum_input *in)
+{
+    ensemble_node_do(host, in);
+}
+
+static void node_snapshot(void *host, link_id link, struct snapshot_taker *taker, int64_t zxid)
+{
+    struct ensemble_node *n = host;
+
+    (void)link;
+    assert_true(n->n_takers < 4);
+    n->taken_zxid[n->n_takers] = zxid;
+    n->takers[n->n_takers++] = taker;
 }
 
 /* ---- delivery ---- */
@@ -289,8 +391,9 @@ static void replace_log(struct ensemble_node *n, struct under_way *u, int64_t zx
 {
     struct tree *tree = replay(&n->log, zxid, NULL);
 
-    n->appended_zxid = n->asked_zxid = zxid;
-    node_step(n, (struct member_input){.kind = MEMBER_QUORUM, .quorum = &u->input, .tree = tree});
+    n->appended_zxid = n->asked_zxid = n->durable_zxid = zxid;
+    node_step(n, (struct member_input){.kind = MEMBER_TREE, .tree = tree, .zxid = zxid});
+    ensemble_node_do(n, &u->input);
 }
 
 static void deliver_packet(struct ensemble_node *n, struct under_way *u)
@@ -305,7 +408,7 @@ static void deliver_packet(struct ensemble_node *n, struct under_way *u)
     assert_int_equal(packet_read(strbuf_bytes(&u->bytes), 1 << 20, &p, &used), STREAM_WHOLE);
     u->input.kind = QUORUM_IN_PACKET;
     u->input.packet = &p;
-    node_step(n, (struct member_input){.kind = MEMBER_QUORUM, .quorum = &u->input});
+    ensemble_node_do(n, &u->input);
 }
 
 static void deliver(struct under_way *u)
@@ -319,7 +422,7 @@ static void deliver(struct under_way *u)
                 u->input.epoch;
         }
         u->input.bytes = strbuf_bytes(&u->bytes);
-        node_step(n, (struct member_input){.kind = MEMBER_QUORUM, .quorum = &u->input});
+        ensemble_node_do(n, &u->input);
         break;
     case EVENT_PACKET:
         deliver_packet(n, u);
@@ -327,6 +430,10 @@ static void deliver(struct under_way *u)
     case EVENT_DURABLE:
         node_step(n, (struct member_input){
                          .kind = MEMBER_DURABLE, .zxid = u->input.zxid, .log_bytes = 1000});
+        n->durable_zxid = u->input.zxid;
+        ensemble_node_do(
+            n, &(struct quorum_input){.kind = QUORUM_IN_LOG_DURABLE, .zxid = u->input.zxid});
+        stop_if_durable(n, u->input.zxid);
         break;
     case EVENT_TRUNCATE:
         replace_log(n, u, u->input.zxid);
@@ -366,6 +473,7 @@ void ensemble_fixture_pass(struct ensemble_fixture *f, int64_t ms)
         for (size_t i = 0; i < f->n_nodes; i++) {
             if (f->nodes[i].member != NULL) {
                 node_step(&f->nodes[i], (struct member_input){.kind = MEMBER_TICK});
+                ensemble_node_do(&f->nodes[i], &(struct quorum_input){.kind = QUORUM_IN_TICK});
                 node_step(&f->nodes[i], (struct member_input){.kind = MEMBER_TURN});
             }
         }
@@ -380,37 +488,46 @@ struct server *ensemble_node_server(const struct ensemble_node *n)
     return member_server(n->member);
 }
 
+static void start_quorum(struct ensemble_node *n, const struct history *history)
+{
+    struct quorum_options options = {.sid = n->sid,
+                                     .observer = n->sid > (int64_t)n->fixture->n_voters,
+                                     .config = &n->fixture->config,
+                                     .tick_ms = 1000,
+                                     .init_limit = 10,
+                                     .sync_limit = 5,
+                                     .recent_bytes = 1 << 20,
+                                     .seed = (uint64_t)n->sid,
+                                     .touches = member_touches,
+                                     .host = n->member};
+
+    n->quorum = quorum_new(&options);
+    quorum_effects_init(&n->quorum_effects);
+    list_init(&n->kept);
+    ensemble_node_do(n, &(struct quorum_input){.kind = QUORUM_IN_START,
+                                               .zxid = n->appended_zxid,
+                                               .accepted_epoch = n->accepted_epoch,
+                                               .current_epoch = n->current_epoch,
+                                               .history = history});
+}
+
 void ensemble_node_start(struct ensemble_node *n)
 {
     struct ensemble_fixture *f = n->fixture;
-    struct member_options options = {.server = fixture_options(), .seed = (uint64_t)n->sid};
+    struct member_ensemble ensemble = {.ask = node_ask, .snapshot = node_snapshot, .host = n};
+    struct member_options options = {
+        .server = fixture_options(), .ensemble = &ensemble, .seed = (uint64_t)n->sid};
     struct history history;
     struct tree *tree;
 
     history_init(&history, 0);
     tree = replay(&n->log, INT64_MAX, &history);
-    n->appended_zxid = n->asked_zxid = history_last(&history);
+    n->appended_zxid = n->asked_zxid = n->durable_zxid = history_last(&history);
     options.server.server_id = n->sid;
-    n->options = (struct member_ensemble){
-        .quorum = {.sid = n->sid,
-                   .observer = n->sid > (int64_t)f->n_voters,
-                   .config = &f->config,
-                   .tick_ms = 1000,
-                   .init_limit = 10,
-                   .sync_limit = 5,
-                   .recent_bytes = 1 << 20,
-                   .seed = (uint64_t)n->sid},
-        .accepted_epoch = n->accepted_epoch,
-        .current_epoch = n->current_epoch,
-        .history = &history,
-        .carry = node_carry,
-        .host = n,
-    };
-    options.ensemble = &n->options;
     member_effects_init(&n->effects);
     n->member = member_new(&options, tree, n->appended_zxid, f->now_us, f->wall_ms);
+    start_quorum(n, &history);
     history_fini(&history);
-    node_step(n, (struct member_input){.kind = MEMBER_TICK});
 }
 
 void ensemble_node_crash(struct ensemble_node *n)
@@ -419,6 +536,12 @@ void ensemble_node_crash(struct ensemble_node *n)
 
     member_free(n->member);
     member_effects_fini(&n->effects);
+    quorum_free(n->quorum);
+    quorum_effects_fini(&n->quorum_effects);
+    n->stopping = false;
+    while (n->n_takers > 0) {
+        snapshot_taker_free(n->takers[--n->n_takers]);
+    }
     n->member = NULL;
     n->listening = false;
     n->hold = false;

@@ -20,14 +20,23 @@ struct ensemble_node {
     int64_t sid;
     struct member *member; /* NULL: it is down */
     struct member_effects effects;
-    struct member_ensemble options;
+    struct quorum *quorum;
+    struct quorum_effects quorum_effects;
+    bool stepping;    /* the quorum */
+    struct list kept; /* inputs that came meanwhile */
     int64_t accepted_epoch, current_epoch;
     struct strbuf log; /* payloads, as jute buffers */
     int64_t appended_zxid;
     int64_t asked_zxid; /* whose DURABLE is under way */
-    bool hold;          /* nothing gets durable */
+    int64_t durable_zxid;
+    int depth; /* of steps of the member within each other */
+    bool hold; /* nothing gets durable */
     bool listening;
-    link_id loading; /* a snapshot is expected over it */
+    bool stopping;                    /* STOP has come, STOPPED has not gone */
+    link_id loading;                  /* a snapshot is expected over it */
+    struct snapshot_taker *takers[4]; /* that the member has handed over, in order */
+    int64_t taken_zxid[4];
+    size_t n_takers;
 };
 
 struct ensemble_fixture {
@@ -67,6 +76,9 @@ void ensemble_fixture_lose_packets(struct ensemble_fixture *f);
 
 /* Whatever was held back gets durable. */
 void ensemble_node_release(struct ensemble_node *n);
+
+/* An input of the quorum, and all that follows from it. */
+void ensemble_node_do(struct ensemble_node *n, const struct quorum_input *in);
 
 struct server *ensemble_node_server(const struct ensemble_node *n);
 
