@@ -89,6 +89,9 @@ static void choose_ensemble(struct plan *p, struct prng *r, int n_voters)
     if (n_voters >= 5 && one_in(r, 5)) {
         choose_groups(p, r);
     }
+    p->tick_ms = one_in(r, 3) ? 200 + below(r, 1800) : 500;
+    p->init_limit = one_in(r, 3) ? 3 + below(r, 10) : 10;
+    p->sync_limit = one_in(r, 3) ? 2 + below(r, 6) : 5;
     p->recent_bytes = one_in(r, 3) ? 8 * (size_t)below(r, 12) : 1 << 16;
     p->always_snapshot = one_in(r, 20);
     p->counter_limit = one_in(r, 6) ? 3 + below(r, 30) : 0;
@@ -184,6 +187,10 @@ static void add_trouble(struct plan *p, struct prng *r)
             plan_add(p, i);
             if (one_in(r, i.kind == PLAN_PAUSE ? 1 : 4)) {
                 add_calls_during(p, r, &i);
+            }
+            if (i.kind == PLAN_PAUSE) { /* what it finds first when it goes on */
+                plan_add(p, (struct plan_item){
+                                .at_us = i.at_us + below(r, 50 * MS), .kind = PLAN_SYNC, .a = i.a});
             }
         }
     }
