@@ -166,6 +166,29 @@ static void snapshot_sent(void *world, const struct event *e)
     }
 }
 
+static void snapshot_due(void *world, const struct event *e)
+{
+    struct sim_member *m = e->subject;
+    struct world *w = world;
+
+    if (e->detail >> 32 != m->life || !m->runs) {
+        return;
+    }
+    if (member_is_paused(m)) {
+        put(w, m->paused_until_us, snapshot_due, m, e->detail);
+    } else {
+        toy_snapshot_due(m, e->detail & UINT32_MAX);
+    }
+}
+
+void member_walks_later(struct sim_member *m, uint64_t link)
+{
+    struct world *w = m->world;
+    int64_t wait_us = (int64_t)prng_below(&w->random, 10 * (uint64_t)w->plan->disk_jitter_us);
+
+    put(w, w->now_us + wait_us, snapshot_due, m, m->life << 32 | link);
+}
+
 void member_sends_snapshot(struct sim_member *m, uint64_t link, struct bytes snapshot)
 {
     struct world *w = m->world;

@@ -111,7 +111,9 @@ int64_t member_now_us(const struct sim_member *m); /* by its own clock */
 void member_wake_at(struct sim_member *m, int64_t its_us);
 /* Looks for jobs of its disk. */
 void member_serve_disk(struct sim_member *m);
-/* Tells it later that a snapshot has left. */
+/* Calls toy_snapshot_due() some time. */
+void member_walks_later(struct sim_member *m, uint64_t link);
+/* Calls toy_snapshot_sent() when it has left. */
 void member_sends_snapshot(struct sim_member *m, uint64_t link, struct bytes snapshot);
 /* One more effect is about to be carried out; false: it crashes before. */
 bool member_may_do(struct sim_member *m);

@@ -155,13 +155,49 @@ struct toy_history toy_snapshot_read(struct bytes b)
 
 /* ---- packets ---- */
 
+struct toy_stream *toy_stream_of(struct toy *t, uint64_t link)
+{
+    struct toy_stream *s = t->streams;
+
+    while (s != NULL && s->link != link) {
+        s = s->next;
+    }
+    return s;
+}
+
+void toy_stream_end(struct toy *t, uint64_t link)
+{
+    for (struct toy_stream **at = &t->streams; *at != NULL; at = &(*at)->next) {
+        struct toy_stream *s = *at;
+
+        if (s->link == link) {
+            *at = s->next;
+            strbuf_fini(&s->behind);
+            free(s);
+            return;
+        }
+    }
+}
+
+static void send_bytes(struct sim_member *m, uint64_t link, struct bytes bytes)
+{
+    struct toy_stream *s = toy_stream_of(&m->toy, link);
+
+    if (s == NULL || s->is_sent) {
+        mesh_send(&m->world->mesh, m->index, link, bytes, 0);
+    } else {
+        put_number(&s->behind, bytes.len);
+        strbuf_append_bytes(&s->behind, bytes);
+    }
+}
+
 static void send_packet(struct sim_member *m, uint64_t link, const struct packet *p)
 {
     struct strbuf b;
 
     strbuf_init(&b, STRBUF_NO_LIMIT);
     packet_write(&b, p);
-    mesh_send(&m->world->mesh, m->index, link, strbuf_bytes(&b), 0);
+    send_bytes(m, link, strbuf_bytes(&b));
     strbuf_fini(&b);
 }
 
@@ -197,12 +233,49 @@ static void send_log(struct sim_member *m, uint64_t link, int64_t from, int64_t 
 
 static void send_snapshot(struct sim_member *m, uint64_t link, int64_t zxid)
 {
+    struct toy_stream *s = must_zalloc(sizeof(*s));
+
+    s->link = link;
+    s->zxid = zxid;
+    strbuf_init(&s->behind, STRBUF_NO_LIMIT);
+    s->next = m->toy.streams;
+    m->toy.streams = s;
+    member_walks_later(m, link);
+}
+
+static void send_behind(struct sim_member *m, struct toy_stream *s)
+{
+    struct bytes rest = strbuf_bytes(&s->behind);
+
+    while (rest.len > 0) {
+        size_t len = take_number(&rest);
+
+        send_bytes(m, s->link, bytes_of(rest.data, len));
+        rest = bytes_of(rest.data + len, rest.len - len);
+    }
+}
+
+/* SNAP leaves with its stream: it names the tree as it was walked. */
+void toy_snapshot_due(struct sim_member *m, uint64_t link)
+{
+    struct toy *t = &m->toy;
+    struct toy_stream *s = toy_stream_of(t, link);
+    int64_t applied = t->n_applied == 0 ? 0 : t->disk.history.records[t->n_applied - 1].zxid;
+    struct packet snap;
     struct strbuf b;
 
+    if (s == NULL) {
+        return; /* the link is gone */
+    }
+    s->is_sent = true;
+    s->zxid = applied > s->zxid ? applied : s->zxid;
+    snap = toy_packet_of(PACKET_SNAP, s->zxid, BYTES_NULL);
+    send_packet(m, link, &snap);
     strbuf_init(&b, STRBUF_NO_LIMIT);
-    snapshot_write(&m->toy, zxid, &b);
+    snapshot_write(t, s->zxid, &b);
     member_sends_snapshot(m, link, strbuf_bytes(&b));
     strbuf_fini(&b);
+    send_behind(m, s);
 }
 
 /* ---- effects ---- */
@@ -320,10 +393,13 @@ static void carry_out_network(struct sim_member *m, const struct quorum_effect *
         mesh_dial(mesh, m->index, (int)e->sid - 1);
         break;
     case QUORUM_DO_CLOSE:
+        toy_stream_end(&m->toy, e->link);
         mesh_close(mesh, m->index, e->link);
         break;
     case QUORUM_DO_SEND:
-        send_packet(m, e->link, &e->packet);
+        if (e->packet.type != PACKET_SNAP) {
+            send_packet(m, e->link, &e->packet);
+        }
         break;
     case QUORUM_DO_SEND_LOG:
         send_log(m, e->link, e->from, e->zxid);

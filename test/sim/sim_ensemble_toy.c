@@ -270,6 +270,7 @@ void toy_link_down(struct sim_member *m, uint64_t link)
     if (m->toy.loading == link) {
         m->toy.loading = 0;
     }
+    toy_stream_end(&m->toy, link);
     step(m, &(struct quorum_input){.kind = QUORUM_IN_LINK_DOWN, .link = link});
 }
 
@@ -280,8 +281,13 @@ void toy_dial_failed(struct sim_member *m, int64_t sid)
 
 void toy_snapshot_sent(struct sim_member *m, uint64_t link)
 {
-    if (mesh_is_open(&m->world->mesh, m->index, link)) {
-        step(m, &(struct quorum_input){.kind = QUORUM_IN_SNAPSHOT_SENT, .link = link});
+    const struct toy_stream *s = toy_stream_of(&m->toy, link);
+    struct quorum_input in = {.kind = QUORUM_IN_SNAPSHOT_SENT, .link = link};
+
+    if (s != NULL) {
+        in.zxid = s->zxid;
+        toy_stream_end(&m->toy, link);
+        step(m, &in);
     }
 }
 
@@ -524,6 +530,9 @@ void toy_crash(struct sim_member *m)
     struct toy *t = &m->toy;
 
     toy_calls_fail(m);
+    while (t->streams != NULL) {
+        toy_stream_end(t, t->streams->link);
+    }
     if (t->quorum != NULL) {
         quorum_free(t->quorum);
         t->quorum = NULL;

@@ -25,6 +25,16 @@ struct toy_calls {
     struct toy_call *first, **last;
 };
 
+/* A snapshot for a learner. The tree is walked a little later than the quorum
+ * asks for it, as it is then; what is sent meanwhile waits behind it. */
+struct toy_stream {
+    struct toy_stream *next;
+    uint64_t link;
+    int64_t zxid;
+    bool is_sent;
+    struct strbuf behind; /* packets, each with its length in front */
+};
+
 /* What the effects of a step ask for, done when all of them are carried out. */
 struct toy_wish {
     enum quorum_input_kind kind; /* PROPOSE, SYNC, ANSWER */
@@ -45,6 +55,7 @@ struct toy {
     uint64_t link; /* to the leader */
     bool is_stopping;
     struct toy_calls calls[N_ASKS];
+    struct toy_stream *streams;
     struct toy_wish *wishes;
     size_t n_wishes, wishes_capacity;
 };
@@ -63,7 +74,8 @@ void toy_link_up(struct sim_member *m, uint64_t link, int64_t sid, bool dialled)
 void toy_link_down(struct sim_member *m, uint64_t link);
 void toy_dial_failed(struct sim_member *m, int64_t sid);
 void toy_refused(struct sim_member *m, int64_t sid);
-void toy_snapshot_sent(struct sim_member *m, uint64_t link);
+void toy_snapshot_due(struct sim_member *m, uint64_t link);  /* the walk can begin */
+void toy_snapshot_sent(struct sim_member *m, uint64_t link); /* the last byte has left */
 void toy_packet(struct sim_member *m, uint64_t link, struct bytes bytes);
 
 /* A client asks. Whoever does not serve does not answer. */
@@ -86,6 +98,8 @@ void toy_calls_fail(struct sim_member *m);
 
 void toy_carry_out(struct sim_member *m, const struct quorum_effect *e);
 void toy_wish_for(struct toy *t, enum quorum_input_kind kind, uint64_t link, uint64_t number);
+struct toy_stream *toy_stream_of(struct toy *t, uint64_t link); /* NULL: none */
+void toy_stream_end(struct toy *t, uint64_t link);
 /* Nothing of the link comes until it is let go on. */
 void toy_hold(struct sim_member *m, uint64_t link, bool held);
 
