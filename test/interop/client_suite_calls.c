@@ -180,7 +180,7 @@ static void blocking_calls_work_without_threads(void)
     pawl_client_close(c);
 }
 
-enum { SESSION_MS = 4000 };
+enum { SESSION_MS = 8000 };
 
 static void sleepy(const struct pawl_reply *reply, void *arg)
 {
