@@ -41,7 +41,7 @@ struct election_peer {
     struct dialler *dialler;
     struct strbuf waiting; /* a frame of which nothing has left */
     struct strbuf last;    /* the last one that has, in part at least */
-    char *told;            /* addresses from its hello, or NULL */
+    char *told;            /* addresses from its hello, for the call back, or NULL */
     int64_t knock_again_ms;
     int n_redials; /* since redials_ms */
     int64_t redials_ms;
@@ -359,6 +359,8 @@ static void election_dial(struct election_peer *p)
     for (size_t i = 0; i < n_told; i++) {
         free((char *)targets[i].host);
     }
+    free(p->told);
+    p->told = NULL;
 }
 
 /* Nothing but the whole hello in one piece is of use. */

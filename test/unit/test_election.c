@@ -825,7 +825,7 @@ static void who_says_that_it_follows_looks_no_more(void **state)
     start_as_1(&s, 3, 7, 1);
     hear(&s, 3, LOOKING(3, 9, 1, 1));
     hear(&s, 3, FOLLOWING(2, 5, 4, 1)); /* in whatever round */
-    pass(&s, 199);
+    pass(&s, 200);
     assert_looking(&s);
     side_fini(&s);
 }
