@@ -3,6 +3,7 @@
  * and does not know whether the session lives. It is made of the usual server, and of a relay that
  * says so and refuses what writes. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -259,11 +260,59 @@ static void who_acquires_waits_for_a_server_that_writes(void **state)
     relay_stop(&r);
 }
 
+/* Of the whole process, by name. */
+static int n_threads_called(const char *name)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    struct dirent *task;
+    int n = 0;
+
+    assert_non_null(tasks);
+    while ((task = readdir(tasks)) != NULL) {
+        char path[300], found[32] = "";
+        FILE *comm;
+
+        snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
+        comm = fopen(path, "r");
+        if (comm != NULL) {
+            n += fgets(found, sizeof(found), comm) != NULL &&
+                 strncmp(found, name, strlen(name)) == 0;
+            fclose(comm);
+        }
+    }
+    closedir(tasks);
+    return n;
+}
+
+/* The relay looks at one link at a time: the client's question for a better server waits. */
+static bool somebody_waits_at(const struct relay *r)
+{
+    struct pollfd p = {.fd = r->listener, .events = POLLIN};
+
+    return poll(&p, 1, 0) == 1;
+}
+
+static void a_client_closes_while_it_looks_for_a_better_server(void **state)
+{
+    struct pawl_client *c;
+    struct relay r;
+
+    (void)state;
+    c = open_behind(&r, SOON_MS);
+    relay_turn(&r, true);
+    until_state(c, PAWL_STATE_READ_ONLY);
+    wait_until(somebody_waits_at(&r));
+    pawl_client_close(c);
+    relay_stop(&r); /* ends the question */
+    wait_until(n_threads_called("pawl-lookup") == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_release_goes_on_until_a_server_takes_it),
         cmocka_unit_test(who_acquires_waits_for_a_server_that_writes),
+        cmocka_unit_test(a_client_closes_while_it_looks_for_a_better_server),
     };
 
     return cmocka_run_group_tests(tests, client_fixture_start, client_fixture_stop);

@@ -94,10 +94,18 @@ static void link_end_lookup(struct engine *e)
     }
 }
 
+/* Who is asked for a better server than this link's: without the link nobody wants to know. */
+static void link_end_probe(struct engine *e)
+{
+    lookup_free(e->link.probe);
+    e->link.probe = NULL;
+}
+
 void link_close(struct engine *e)
 {
     link_close_fd(e);
     link_end_lookup(e);
+    link_end_probe(e);
     e->link.n_addresses = e->link.next_address = 0;
 }
 
@@ -183,8 +191,7 @@ void link_looked_up(struct engine *e, int64_t now_ms)
     if (e->link.probe != NULL && lookup_is_done(e->link.probe)) {
         bool writes = lookup_writes(e->link.probe);
 
-        lookup_free(e->link.probe);
-        e->link.probe = NULL;
+        link_end_probe(e);
         core_probed(e->core, now_ms, writes);
     }
 }
