@@ -259,6 +259,24 @@ static long resident_kb(void)
     return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
+static void settled(const struct pawl_reply *reply, void *arg)
+{
+    must(reply->err, "sync");
+    must(sem_post(arg) == 0 ? PAWL_OK : PAWL_ERR_INVALID_STATE, "post");
+}
+
+/* What goes on in the background has gone: requests are answered in order, and so are callbacks. */
+static void settle(struct pawl_client *c)
+{
+    sem_t all;
+
+    sem_init(&all, 0, 0);
+    must(pawl_sync_async(c, "/", settled, &all), "sync");
+    while (sem_wait(&all) != 0) {
+    }
+    sem_destroy(&all);
+}
+
 static void tell(long done)
 {
     struct mallinfo2 heap = mallinfo2();
@@ -287,7 +305,7 @@ int main(int argc, char **argv)
     for (long i = 1; i <= n; i++) {
         kind->run(c);
         if (i % (n / 10) == 0) {
-            must(pawl_sync(c, "/", NULL), "sync"); /* what goes on in the background has gone */
+            settle(c);
             tell(i);
         }
     }
