@@ -98,11 +98,12 @@ def mask(line):
 
 
 def split_events(lines):
-    """(what the command printed, the events printed in between)."""
+    """(what the command printed, the events printed in between). That the shell closes its own
+    handle is no event of the server's, and the shell may end before it is printed."""
     printed, events = [], []
     for line in lines:
         if line.startswith("WatchedEvent"):
-            events.append(line)
+            events += [] if "state:Closed" in line else [line]
         elif line not in ("WATCHER::", ""):
             printed.append(mask(line))
     return printed, events
