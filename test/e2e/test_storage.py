@@ -18,12 +18,19 @@ class Files(daemon.TestCase):
 
     def write_snapshots(self, conn, n, snap_count):
         """Writes until there are `n` more snapshots; the last byte written. One that is still being
-        taken puts the next one off, so each is waited for."""
+        taken puts the next one off for another `snap_count`, so each is waited for, writing."""
+        last = 0
         for _ in range(n):
-            before = len(files(self.data, "snapshot"))
-            self.write(conn, snap_count)
-            wait_until(lambda b=before: len(files(self.data, "snapshot")) > b, "a snapshot")
-        return (snap_count - 1) % 256
+            before, i = len(files(self.data, "snapshot")), 0
+
+            def one_more():
+                nonlocal i, last
+                i, last = i + 1, i % 256
+                self.assertEqual(daemon.set_data(conn, "/", bytes([last]) * 100), 0)
+                return i >= snap_count and len(files(self.data, "snapshot")) > before
+
+            wait_until(one_more, "a snapshot")
+        return last
 
     def test_snapshots_and_logs_by_snap_count(self):
         d = self.start("-DsnapCount=50", "-DpreAllocSize=64")
