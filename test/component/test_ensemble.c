@@ -364,7 +364,7 @@ static void what_a_leader_had_alone_does_not_come_back(void **state)
     c = ensemble_client(leader, 10000);
     ensemble_send(leader, c, &q);
     assert_int_equal(leader->asked_zxid, leader->appended_zxid); /* it is on its disk, */
-    ensemble_fixture_lose_packets(&f);                           /* and nowhere else */
+    ensemble_node_lose_packets(leader);                          /* and nowhere else */
     ensemble_node_crash(leader);
     ensemble_fixture_elect(&f);
     c = ensemble_client(ensemble_fixture_leader(&f), 10000);

@@ -260,6 +260,16 @@ static void stop(struct ensemble_node *n)
     }
 }
 
+/* Before any packet that is under way. */
+static void truncate_next(struct ensemble_node *n, int64_t zxid)
+{
+    struct under_way *u =
+        push(n, EVENT_TRUNCATE, (struct quorum_input){.kind = QUORUM_IN_TRUNCATED, .zxid = zxid});
+
+    list_remove(&u->link);
+    list_insert_behind(&n->fixture->events, &u->link);
+}
+
 static void node_carry(struct ensemble_node *n, const struct quorum_effect *e)
 {
     struct wire *w;
@@ -297,8 +307,7 @@ static void node_carry(struct ensemble_node *n, const struct quorum_effect *e)
         n->loading = e->link;
         break;
     case QUORUM_DO_TRUNCATE:
-        push(n, EVENT_TRUNCATE,
-             (struct quorum_input){.kind = QUORUM_IN_TRUNCATED, .zxid = e->zxid});
+        truncate_next(n, e->zxid);
         break;
     case QUORUM_DO_SAVE_EPOCH:
         push(n, EVENT_INPUT,
@@ -559,15 +568,17 @@ void ensemble_node_crash(struct ensemble_node *n)
     }
 }
 
-void ensemble_fixture_lose_packets(struct ensemble_fixture *f)
+void ensemble_node_lose_packets(struct ensemble_node *n)
 {
+    struct ensemble_fixture *f = n->fixture;
     struct list *item, *next;
 
     for (item = f->events.next; item != &f->events; item = next) {
         struct under_way *u = container_of(item, struct under_way, link);
+        const struct wire *w = u->kind == EVENT_PACKET ? find_wire(f, u->input.link) : NULL;
 
         next = item->next;
-        if (u->kind == EVENT_PACKET) {
+        if (w != NULL && (w->ends[0] == n || w->ends[1] == n)) {
             event_free(u);
         }
     }

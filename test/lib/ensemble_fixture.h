@@ -71,8 +71,8 @@ struct ensemble_node *ensemble_fixture_follower(struct ensemble_fixture *f);
 void ensemble_node_crash(struct ensemble_node *n);
 void ensemble_node_start(struct ensemble_node *n);
 
-/* Packets that are under way do not arrive: to be called before the crash of one of their ends. */
-void ensemble_fixture_lose_packets(struct ensemble_fixture *f);
+/* Packets of the node that are under way do not arrive: to be called before its crash. */
+void ensemble_node_lose_packets(struct ensemble_node *n);
 
 /* Whatever was held back gets durable. */
 void ensemble_node_release(struct ensemble_node *n);

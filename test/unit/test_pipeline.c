@@ -115,6 +115,42 @@ static void a_sync_waits_for_whatever_is_in_flight(void **state)
     fixture_fini(&f);
 }
 
+static bool sync_takes_its_time(struct role *r, const struct submission *q)
+{
+    (void)r;
+    (void)q;
+    return true;
+}
+
+/* Whoever agreed upon a write agreed upon all that its client asked before: a leader's word about
+ * the sync may come later. */
+static void a_write_behind_a_sync_answers_the_sync_first(void **state)
+{
+    struct server_fixture f;
+    struct connection *c;
+    struct burst b;
+
+    (void)state;
+    fixture_init(&f, NULL);
+    c = fixture_client(&f, 10000);
+    f.hold = true;
+    f.role.sync = sync_takes_its_time;
+    burst_init(&b);
+    burst_add(&b, fixture_path_request(OP_SYNC, "/"));
+    burst_add(&b, fixture_create_request("/a", "1", 0));
+    burst_add(&b, fixture_path_request(OP_SYNC, "/"));
+    burst_send(&b, &f, c);
+    server_commit(f.server, journal_first(&f.journal)->payload);
+    journal_pop(&f.journal);
+    assert_string_equal(fixture_trace(&f, c), "1 OK @1\n2 OK @2\n");
+    server_synced(f.server); /* nobody waits for that any more */
+    assert_string_equal(fixture_trace(&f, c), "");
+    server_synced(f.server);
+    assert_string_equal(fixture_trace(&f, c), "3 OK @2\n");
+    assert_idle(f.server);
+    fixture_fini(&f);
+}
+
 static void who_waits_for_a_sync_may_go(void **state)
 {
     struct server_fixture f;
@@ -1240,6 +1276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replies_come_in_the_order_of_the_requests),
         cmocka_unit_test(a_sync_waits_for_whatever_is_in_flight),
+        cmocka_unit_test(a_write_behind_a_sync_answers_the_sync_first),
         cmocka_unit_test(who_waits_for_a_sync_may_go),
         cmocka_unit_test(a_read_waits_for_the_writes_of_its_own_connection_only),
         cmocka_unit_test(the_event_of_ones_own_write_comes_before_its_reply),
