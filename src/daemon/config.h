@@ -177,8 +177,8 @@ int config_finish(struct config *c, struct config_lines *errors);
 /* More than this one server is to decide; valid after config_finish(). */
 bool config_is_ensemble(const struct config *c);
 
-/* What is valid but cannot be served by this version or on this system (an ensemble, TLS, SASL, a
- * scheme or hash that is not there), as errors: better not to start than to run with less
+/* What is valid but cannot be served by this version or on this system (TLS, SASL, a scheme or hash
+ * that is not there), as errors: better not to start than to run with less
  * protection than was asked for, or to lock everybody out. In supported.c. */
 int config_check_supported(struct config *c, struct config_lines *errors);
 

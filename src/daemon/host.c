@@ -75,6 +75,10 @@ static void commit_in_memory(struct host *h)
 
 static void hand_over_snapshot(struct host *h)
 {
+    if (h->effects.snapshot_given_up) {
+        h->effects.snapshot_given_up = false;
+        snapshot_thread_give_up(h->snapshots);
+    }
     if (h->effects.snapshot_begun) {
         h->effects.snapshot_begun = false;
         snapshot_thread_begin(h->snapshots, h->effects.snapshot_zxid);
@@ -155,7 +159,9 @@ static void before_sleep(uv_prepare_t *prepare)
     if (h->owners != NULL) {
         owners_flush(h->owners);
     }
+    host_ensemble_flush(h);
     link_flush_touched(h);
+    host_ensemble_flush(h);
     /* Flushing may have let more requests in, so the log comes last. */
     if (h->in_memory) {
         commit_in_memory(h);
@@ -218,6 +224,7 @@ static void look_at_log(struct host *h)
                                             .zxid = p.durable_zxid,
                                             .log_bytes = p.log_bytes,
                                             .took_ms = p.sync_ms_last});
+        host_ensemble_durable(h, p.durable_zxid);
     }
 }
 
@@ -353,6 +360,8 @@ static int host_recover(struct host *h, struct tree **tree, int64_t *zxid, struc
     int rc;
 
     options_for_recovery(h->config, &options);
+    options.on_txn = host_note_record;
+    options.arg = h;
     rc = recovery_load(h->data_disk, h->log_disk, &options, tree, &report);
     if (rc != PAWL_OK) {
         return set_error(error, rc, EXIT_DATA_FOLDER, "Unable to load database on disk, in %s: %s",
@@ -399,9 +408,14 @@ static int start_threads(struct host *h, struct host_error *error)
 
 static void start_member(struct host *h, struct tree *tree, int64_t zxid)
 {
+    struct member_ensemble place;
     struct member_options options;
 
     options_for_member(h->config, &options);
+    if (config_is_ensemble(h->config)) {
+        host_ensemble_place(h, &place);
+        options.ensemble = &place;
+    }
     entropy_fill(&options.seed, sizeof(options.seed));
     options.n_replayed = (int64_t)h->loaded.n_replayed;
     options.server.last_session_id = h->loaded.seen.session_id;
@@ -498,10 +512,22 @@ static int host_take(struct host *h, struct host_error *error)
 {
     int rc = take_port(h, error);
 
+    if (rc == PAWL_OK && host_take_election_port(h) != PAWL_OK) {
+        rc = set_error(error, PAWL_ERR_BUSY, EXIT_UNEXPECTED, "the election port: %s",
+                       socket_last_error());
+    }
     if (rc == PAWL_OK && !h->in_memory) {
         rc = take_disks(h, error);
     }
     return rc == PAWL_OK ? take_unix_socket(h, error) : rc;
+}
+
+static int join_ensemble(struct host *h, int64_t zxid, struct host_error *error)
+{
+    char reason[256];
+    int rc = host_ensemble_join(h, zxid, reason, sizeof(reason));
+
+    return rc == PAWL_OK ? rc : set_error(error, rc, EXIT_DATA_FOLDER, "%s", reason);
 }
 
 static int host_load(struct host *h, struct host_error *error)
@@ -520,7 +546,7 @@ static int host_load(struct host *h, struct host_error *error)
     }
     start_member(h, tree, zxid);
     observe_start(h);
-    return PAWL_OK;
+    return config_is_ensemble(h->config) ? join_ensemble(h, zxid, error) : PAWL_OK;
 }
 
 static void host_begin_empty(struct host *h)
@@ -568,6 +594,7 @@ int host_open(const struct config *config, bool in_memory, struct host **out,
         h->listeners[i].fd = -1;
     }
     list_init(&h->links);
+    history_init(&h->history, 0);
     map_init(&h->addresses);
     member_effects_init(&h->effects);
     init_loop(h);
@@ -659,6 +686,7 @@ void host_close(struct host *h)
         link_close_all(h);
     }
     owners_close(h->owners);
+    peers_close(h->peers);
     txnlog_thread_stop(h->txnlog);
     snapshot_thread_stop(h->snapshots);
     uv_walk(&h->loop, close_handle, NULL);
@@ -666,6 +694,7 @@ void host_close(struct host *h)
     uv_loop_close(&h->loop);
     close_listeners(h);
     member_free(h->member);
+    host_ensemble_free(h);
     member_effects_fini(&h->effects);
     map_fini(&h->addresses);
     disk_posix_unlock(h->data_lock);

@@ -9,9 +9,12 @@
 #include "base/map.h"
 #include "daemon/facts.h"
 #include "daemon/host.h"
+#include "daemon/log_jobs.h"
 #include "daemon/owners.h"
+#include "daemon/peers.h"
 #include "daemon/snapshot_thread.h"
 #include "daemon/txnlog_thread.h"
+#include "member/ensemble.h"
 #include "member/member.h"
 #include "os/socket.h"
 #include "store/recovery.h"
@@ -65,6 +68,11 @@ struct host {
     int64_t load_ms; /* how long the folder took to load, and what was replayed */
     struct recovery_report loaded;
 
+    struct election_ports election_ports; /* until the peers have them */
+    struct history history;               /* as recovered */
+    struct log_jobs jobs;
+    struct peers *peers; /* NULL: it stands alone */
+
     struct member *member;
     struct owners *owners; /* NULL: sessions end by their timeouts only */
     struct facts facts;
@@ -79,6 +87,15 @@ struct host {
 void host_step(struct host *h, const struct member_input *in);
 void host_fail(struct host *h, int code, int exit_code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* host_ensemble.c: does nothing for a server that stands alone. */
+int host_take_election_port(struct host *h); /* socket_last_error() tells */
+void host_note_record(const struct txnlog_record *record, void *arg);
+void host_ensemble_place(struct host *h, struct member_ensemble *out);
+int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason_bytes);
+void host_ensemble_durable(struct host *h, int64_t zxid);
+void host_ensemble_flush(struct host *h);
+void host_ensemble_free(struct host *h);
 
 /* acceptor.c: takes connections from the listening socket `fd` from now on, as listeners[index]. */
 void acceptor_start(struct host *h, int index, int fd);

@@ -58,7 +58,7 @@ void options_for_server(const struct config *c, struct server_options *out)
         .tick_ms = c->server.tick_ms,
         .min_session_timeout_ms = c->server.min_session_timeout_ms,
         .max_session_timeout_ms = c->server.max_session_timeout_ms,
-        .server_id = STANDALONE_SERVER_ID,
+        .server_id = config_is_ensemble(c) ? c->ensemble.my_id : STANDALONE_SERVER_ID,
         .attention_ms = ATTENTION_MS,
         .auth = {.skip_acl = c->server.skip_acl,
                  .digest_enabled = c->security.digest_enabled,

@@ -100,14 +100,6 @@ int config_check_supported(struct config *c, struct config_lines *errors)
 {
     size_t before = errors->n;
 
-    if (config_is_ensemble(c)) {
-        struct config_place place = {.file = c->dynamic_file_read ? c->dynamic_file_read : c->file};
-
-        config_fault(errors, &place, "server.N",
-                     "%zu servers are given, but this version serves standalone only; remove the "
-                     "server lines",
-                     c->ensemble.quorum.n_members);
-    }
     if (c->net.secure_port >= 0) {
         supported_fault(c, errors, "secureClientPort",
                         "this version has no TLS yet; remove the key");

@@ -257,7 +257,7 @@ class FilesOfTheField(daemon.TestCase):
     def test_what_cannot_be_served_is_refused(self):
         for line, said in (("secureClientPort=0", "secureClientPort"),
                            ("server.1=a:1:2\nserver.2=b:1:2\nserver.3=c:1:2\ninitLimit=5\n"
-                            "syncLimit=2", "server.")):
+                            "syncLimit=2", "myid file is missing")):
             path = self.file("zoo.cfg", "dataDir=%s\nclientPort=0\n%s\n" % (self.data, line))
             code, _, err = run(path)
             self.assertEqual(code, 2)

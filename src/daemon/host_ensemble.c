@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host_ensemble.c - a host among others: what its member's quorum asks for, and what the others
+ * send. */
+#include <inttypes.h>
+
+#include "daemon/config.h"
+#include "daemon/host_internal.h"
+#include "daemon/options.h"
+#include "daemon/peers.h"
+#include "os/entropy.h"
+#include "os/socket.h"
+#include "pawl/error.h"
+#include "store/epoch.h"
+
+/* ---- the member's part of what the quorum asks for ---- */
+
+static void host_effect(struct host *h, const struct quorum_effect *e)
+{
+    host_step(h, &(struct member_input){.kind = MEMBER_EFFECT, .effect = e});
+}
+
+static void host_quorum_append(void *arg, int64_t zxid, struct bytes payload)
+{
+    host_effect(arg,
+                &(struct quorum_effect){.kind = QUORUM_DO_APPEND, .zxid = zxid, .bytes = payload});
+}
+
+static void host_hand_over(void *arg)
+{
+    struct host *h = arg;
+
+    if (!txn_batch_empty(&h->effects.append)) {
+        txnlog_thread_append(h->txnlog, &h->effects.append);
+    }
+}
+
+static void host_quorum_commit(void *arg, int64_t zxid)
+{
+    host_effect(arg, &(struct quorum_effect){.kind = QUORUM_DO_COMMIT, .zxid = zxid});
+}
+
+static void host_lead(void *arg, int64_t epoch)
+{
+    host_effect(arg, &(struct quorum_effect){.kind = QUORUM_DO_LEAD, .epoch = epoch});
+}
+
+static void host_serve(void *arg, enum member_state role, int64_t epoch, int64_t leader)
+{
+    host_effect(arg, &(struct quorum_effect){
+                         .kind = QUORUM_DO_SERVE, .role = role, .epoch = epoch, .sid = leader});
+}
+
+static void host_leave_role(void *arg, const char *reason)
+{
+    host_effect(arg, &(struct quorum_effect){.kind = QUORUM_DO_STOP, .reason = reason});
+}
+
+static void host_catch_up(void *arg)
+{
+    host_step(arg, &(struct member_input){.kind = MEMBER_CATCH_UP});
+}
+
+static void host_replace(void *arg, struct tree *tree, int64_t zxid)
+{
+    host_step(arg, &(struct member_input){.kind = MEMBER_TREE, .tree = tree, .zxid = zxid});
+}
+
+static void host_want_snapshot(void *arg, link_id link)
+{
+    host_step(arg, &(struct member_input){.kind = MEMBER_WANT_SNAPSHOT, .link = link});
+}
+
+static void host_received(void *arg, link_id link, int64_t sid, const struct packet *packet)
+{
+    host_effect(arg, &(struct quorum_effect){
+                         .kind = QUORUM_DO_RECEIVED, .link = link, .sid = sid, .packet = *packet});
+}
+
+static void host_synced(void *arg)
+{
+    host_effect(arg, &(struct quorum_effect){.kind = QUORUM_DO_SYNCED});
+}
+
+static void host_link_gone(void *arg, link_id link, int64_t sid)
+{
+    host_effect(arg,
+                &(struct quorum_effect){.kind = QUORUM_DO_LINK_GONE, .link = link, .sid = sid});
+}
+
+static void host_ensemble_fail(void *arg, int code, const char *text)
+{
+    host_fail(arg, code, EXIT_UNEXPECTED, "%s", text);
+}
+
+/* ---- what the member asks for ---- */
+
+static void host_ask(void *arg, const struct quorum_input *in)
+{
+    struct host *h = arg;
+
+    carrier_do(peers_carrier(h->peers), in);
+}
+
+static void host_snapshot(void *arg, link_id link, struct snapshot_taker *taker, int64_t zxid)
+{
+    struct host *h = arg;
+
+    carrier_snapshot(peers_carrier(h->peers), link, taker, zxid);
+}
+
+/* ---- opening ---- */
+
+int host_take_election_port(struct host *h)
+{
+    return config_is_ensemble(h->config) ? election_ports_take(h->config, &h->election_ports)
+                                         : PAWL_OK;
+}
+
+void host_note_record(const struct txnlog_record *record, void *arg)
+{
+    struct host *h = arg;
+
+    history_found(&h->history, record->txn.header.zxid);
+}
+
+void host_ensemble_place(struct host *h, struct member_ensemble *out)
+{
+    *out = (struct member_ensemble){.ask = host_ask, .snapshot = host_snapshot, .host = h};
+}
+
+static const struct carrier_member member_part = {.append = host_quorum_append,
+                                                  .hand_over = host_hand_over,
+                                                  .commit = host_quorum_commit,
+                                                  .lead = host_lead,
+                                                  .serve = host_serve,
+                                                  .stop = host_leave_role,
+                                                  .catch_up = host_catch_up,
+                                                  .replace = host_replace,
+                                                  .want_snapshot = host_want_snapshot,
+                                                  .received = host_received,
+                                                  .synced = host_synced,
+                                                  .link_gone = host_link_gone,
+                                                  .fail = host_ensemble_fail};
+
+int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason_bytes)
+{
+    struct peers_options options = {.loop = &h->loop,
+                                    .config = h->config,
+                                    .jobs = &h->jobs,
+                                    .member = member_part,
+                                    .touches = member_touches,
+                                    .host = h->member};
+    struct epochs epochs;
+    int rc = epoch_start(h->data_disk, STORE_FOLDER, zxid, &epochs, reason, reason_bytes);
+
+    if (rc != PAWL_OK) {
+        return rc;
+    }
+    if (history_last(&h->history) != zxid) {
+        history_fini(&h->history);
+        history_init(&h->history, zxid);
+    }
+    h->jobs = (struct log_jobs){.thread = h->txnlog,
+                                .snapshots = h->snapshots,
+                                .data_disk = h->data_disk,
+                                .log_disk = h->log_disk};
+    options_for_recovery(h->config, &h->jobs.recovery);
+    entropy_fill(&options.seed, sizeof(options.seed));
+    options.member.arg = h;
+    h->peers = peers_new(&options, &h->election_ports);
+    carrier_start(peers_carrier(h->peers), zxid, epochs.accepted, epochs.current, &h->history);
+    return PAWL_OK;
+}
+
+/* ---- the loop ---- */
+
+void host_ensemble_durable(struct host *h, int64_t zxid)
+{
+    if (h->peers != NULL) {
+        carrier_durable(peers_carrier(h->peers), zxid);
+    }
+}
+
+void host_ensemble_flush(struct host *h)
+{
+    if (h->peers == NULL) {
+        return;
+    }
+    if (h->effects.diverged_zxid != 0) {
+        host_fail(h, PAWL_ERR_CORRUPT, EXIT_UNEXPECTED,
+                  "since transaction 0x%" PRIx64
+                  " this server's data is not the leader's. It stops: move version-2 away, and it "
+                  "fetches everything from the others",
+                  (uint64_t)h->effects.diverged_zxid);
+        h->effects.diverged_zxid = 0;
+    }
+    carrier_flush(peers_carrier(h->peers));
+}
+
+void host_ensemble_free(struct host *h)
+{
+    peers_free(h->peers);
+    election_ports_give_up(&h->election_ports);
+    history_fini(&h->history);
+}

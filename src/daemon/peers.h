@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peers.h - the other servers of an ensemble, as a host has to do with them: the election port and
+ * its transport, the quorum port and what goes over it. */
+#ifndef PAWL_DAEMON_PEERS_H
+#define PAWL_DAEMON_PEERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/carrier.h"
+
+struct config;
+struct peers;
+
+/* The election port. It is taken before anything is read on disk: who has it taken is running. */
+enum { ELECTION_PORTS_MAX = 8 };
+struct election_ports {
+    int fds[ELECTION_PORTS_MAX];
+    size_t n;
+};
+
+/* PAWL_OK, or socket_last_error() tells which one cannot be had. */
+int election_ports_take(const struct config *config, struct election_ports *out);
+void election_ports_give_up(struct election_ports *ports);
+
+struct peers_options {
+    uv_loop_t *loop;
+    const struct config *config; /* stays the caller's, and as it is */
+    struct log_jobs *jobs;
+    struct carrier_member member;
+    void (*touches)(void *host, struct strbuf *out); /* of quorum.h */
+    void *host;
+    uint64_t seed;
+};
+
+/* Takes `ports` over. Nothing happens before carrier_start(). */
+struct peers *peers_new(const struct peers_options *options, struct election_ports *ports);
+
+struct carrier *peers_carrier(struct peers *p);
+
+/* As carrier_close() and carrier_free(). NULL is allowed. */
+void peers_close(struct peers *p);
+void peers_free(struct peers *p);
+
+#endif

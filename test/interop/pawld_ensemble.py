@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Three servers on loopback that agree: of ours alone, and mixed with Apache's.
+
+A leader is elected, clients write through every server and read it back through every other, the
+leader is killed, everybody comes back, and in the end all have the same tree.
+"""
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+
+import ensemble
+import servers
+import tree_dump
+import zkwire as zk
+from patience import wait_until
+
+LOCAL = ("/zookeeper/config", "/zookeeper/quota")
+SECONDS = 120
+
+
+class PawlMember(servers.PawlServer):
+    """pawld as a member; `number` is its myid."""
+
+    def __init__(self, number, folder, config):
+        super().__init__(dir=os.path.join(folder, str(number)), config=config)
+        self.number = number
+        self.paused = False
+        self.ports = (servers.free_port(), servers.free_port())
+        self.port = self.fixed_port = servers.free_port()
+        with open(os.path.join(self.data_dir, "myid"), "w") as f:
+            f.write("%d\n" % number)
+
+    entry = ensemble.Member.entry
+    srvr = ensemble.Member.srvr
+    mode = ensemble.Member.mode
+
+
+def make(kinds, folder):
+    """Members by their kinds, as "papp": p is pawld, a is Apache's."""
+    config = dict(ensemble.BASE_CONFIG, **tree_dump.SUPER_CONFIG)
+    members = [PawlMember(i + 1, folder, dict(config)) if kind == "p" else
+               ensemble.Member(i + 1, folder, dict(config), False, ensemble.JAVA_OPTS)
+               for i, kind in enumerate(kinds)]
+    for m in members:
+        m.config.update({"server.%d" % o.number: o.entry() for o in members})
+    return members
+
+
+def wait_settled(members):
+    def settled():
+        for m in members:
+            if not m.running():
+                raise m.error("member %d has ended" % m.number)
+        return sorted(m.mode() for m in members) == ["follower"] * (len(members) - 1) + ["leader"]
+    wait_until(settled, "a leader and its followers", SECONDS)
+
+
+def leader_of(members):
+    return next(m for m in members if m.mode() == "leader")
+
+
+def create(conn, path, data=b"x"):
+    reply, _ = conn.call(zk.CREATE, {"path": path, "data": data, "acl": zk.WORLD_ALL, "flags": 0})
+    assert reply.err == 0, (path, reply)
+
+
+def connect(member):
+    conn = zk.Conn(member.port, timeout=60.0)
+    conn.handshake(30000)
+    return conn
+
+
+def write_and_read(members, name):
+    """Through each, and seen by each after a sync."""
+    conns = [connect(m) for m in members]
+    for i, conn in enumerate(conns):
+        for k in range(50):
+            create(conn, "/%s-%d-%d" % (name, i, k), b"d" * k)
+    for conn in conns:
+        reply, _ = conn.call(zk.SYNC, {"path": "/"})
+        assert reply.err == 0, reply
+        for i in range(len(members)):
+            reply, _ = conn.call(zk.GET_DATA, {"path": "/%s-%d-49" % (name, i), "watch": False})
+            assert reply.err == 0 and reply.body["data"] == b"d" * 49, reply
+    for conn in conns:
+        conn.call(zk.CLOSE_SESSION, {})
+        conn.close()
+
+
+def same_trees(members):
+    trees = [tree_dump.dump(m.port, LOCAL) for m in members]
+    for m, tree in zip(members[1:], trees[1:]):
+        lines = tree_dump.differences(trees[0], tree, LOCAL)
+        if lines:
+            raise RuntimeError("servers %d and %d differ: %s" % (
+                members[0].number, m.number, "; ".join(lines[:5])))
+    return len(trees[0])
+
+
+def in_step(members):
+    return len({m.srvr().get("Zxid") for m in members}) == 1
+
+
+def story(kinds, folder):
+    members = make(kinds, folder)
+    try:
+        for m in members:
+            m.start(wait=False)
+        wait_settled(members)
+        write_and_read(members, "first")
+        for round_number in range(len(members)):
+            old = leader_of(members)
+            old.kill9()
+            rest = [m for m in members if m is not old]
+            wait_settled(rest)
+            write_and_read(rest, "without-%d-%d" % (old.number, round_number))
+            old.start(wait=False)
+            wait_settled(members)
+            write_and_read(members, "with-%d-%d" % (old.number, round_number))
+        lost = next(m for m in members if m.mode() == "follower")
+        lost.kill9()
+        shutil.rmtree(os.path.join(lost.data_dir, "version-2"))
+        lost.start(wait=False)
+        wait_settled(members)
+        write_and_read(members, "last")
+        wait_until(lambda: in_step(members), "all in step", SECONDS)
+        print("pawld_ensemble: %s: passed, %d nodes" % (kinds, same_trees(members)))
+    finally:
+        for m in members:
+            m.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("kinds", nargs="*", default=["ppp"], help="ppp, paa, app, ...")
+    options = parser.parse_args()
+    folder = tempfile.mkdtemp(prefix="pawld-ensemble-")
+    failed = False
+    for kinds in options.kinds:
+        try:
+            story(kinds, os.path.join(folder, kinds))
+        except Exception as e:  # whatever it was: the others are told, too
+            failed = True
+            print("pawld_ensemble: %s: FAILED: %s: %s" % (kinds, type(e).__name__, e))
+    if failed:
+        print("pawld_ensemble: logs in %s" % folder)
+        return 1
+    shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
