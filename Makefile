@@ -15,7 +15,7 @@ SOAK_TIME ?= 3600
 # Labels that take longer than a change should wait for; `make interop` runs them.
 LONG = interop-full|soak
 
-.PHONY: all deps need-build need-check need-test need-fuzz need-format run check test bench fuzz interop soak mutants \
+.PHONY: all deps need-build need-check need-test need-fuzz need-format run run-ensemble check test bench fuzz interop soak mutants \
         coverage install format help clean
 
 all: need-build ## Build a release: programs in build/bin, libraries in build/lib (the default)
@@ -25,7 +25,7 @@ all: need-build ## Build a release: programs in build/bin, libraries in build/li
 deps: ## Install what is missing for all of the targets, from Debian's packages
 	@scripts/deps.sh --install build test fuzz format
 
-# Only deps, run and test install anything; the others name what is missing.
+# Only deps, run, run-ensemble and test install anything; the others name what is missing.
 need-build need-check need-test need-fuzz need-format:
 	@scripts/deps.sh $(@:need-%=%)
 
@@ -33,6 +33,11 @@ run: ## Install what is missing, build, let ten processes share a lock, and say 
 	@scripts/deps.sh --install build
 	@$(MAKE) all
 	@scripts/run.sh build
+
+run-ensemble: ## Three servers on loopback under load, their leader killed: the gap, the new epoch, the verdict
+	@scripts/deps.sh --install build check
+	@$(MAKE) all
+	@/usr/bin/python3 scripts/run_ensemble.py
 
 # Three builds, then one run of all of their tests; the last lines are its summary.
 test: ## Install what is missing, build with and without sanitizers, run the tests (under 25 minutes)
@@ -92,4 +97,4 @@ clean: ## Remove all that was built
 	@rm -rf build build-dev build-tsan build-fuzz build-coverage build-*-clang
 
 help: ## This
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
