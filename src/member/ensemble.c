@@ -56,6 +56,20 @@ static void leave_role(struct member *m, const char *reason)
     server_change(m->server, m->server->tree, m->server->applied_zxid);
 }
 
+/* What was not settled yet when the last transaction was compared will not settle by itself: a tree
+ * that is not everybody's is neither served nor made everybody's. */
+static void check_tree(struct member *m)
+{
+    int64_t zxid = m->server->differs_zxid;
+
+    if (zxid != 0) {
+        log_error("synchronisation has ended, and since transaction 0x%" PRIx64
+                  " the tree differs from the others'",
+                  (uint64_t)zxid);
+        member_diverge(m, zxid);
+    }
+}
+
 /* Everything that is logged is part of the history that a quorum has. */
 static void take_the_lead(struct member *m, int64_t epoch)
 {
@@ -65,6 +79,7 @@ static void take_the_lead(struct member *m, int64_t epoch)
     role_leader_init(&m->role);
     server_change(m->server, m->server->tree, zxid_make(epoch, 0));
     m->has_dead = true;
+    check_tree(m);
 }
 
 /* Whatever its clients have seen of this epoch from others, they find it here. */
@@ -78,6 +93,7 @@ static void follow(struct member *m, const struct quorum_effect *e)
     log_info("serving: %s of server %" PRId64 " in epoch %" PRId64, role_name(m->role.kind), e->sid,
              e->epoch);
     server_change(m->server, m->server->tree, applied > begin ? applied : begin);
+    check_tree(m);
 }
 
 /* ---- effects ---- */

@@ -63,9 +63,15 @@ static void commit_first(struct member *m)
     journal_pop(&m->journal);
     release_syncs(m);
     if (m->server->diverged_zxid != 0) {
-        m->diverged = true;
-        m->effects->diverged_zxid = m->server->diverged_zxid;
+        member_diverge(m, m->server->diverged_zxid);
     }
+}
+
+void member_diverge(struct member *m, int64_t zxid)
+{
+    ASSERT(zxid > 0);
+    m->diverged = true;
+    m->effects->diverged_zxid = zxid;
 }
 
 void member_commit(struct member *m, int64_t zxid)
@@ -288,11 +294,10 @@ static void step(struct member *m, const struct member_input *in, struct member_
 /* What could not be done in the middle of it. */
 static void end_step(struct member *m)
 {
-    if (m->ensemble != NULL) {
-        ensemble_end_step(m);
-    }
     if (m->diverged) {
         stop_serving(m);
+    } else if (m->ensemble != NULL) {
+        ensemble_end_step(m);
     }
 }
 

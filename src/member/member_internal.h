@@ -35,6 +35,9 @@ void member_append(struct member *m, int64_t zxid, struct bytes payload);
 /* Everything that was appended up to `zxid` is agreed upon. */
 void member_commit(struct member *m, int64_t zxid);
 
+/* Since `zxid` its tree is not the leader's: it serves nobody any more. */
+void member_diverge(struct member *m, int64_t zxid);
+
 /* By transactions, of whoever leads: the ephemeral nodes of sessions that are gone. Nobody comes in
  * with an old session before they are committed. */
 void member_bury_the_dead(struct member *m);

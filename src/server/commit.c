@@ -2,6 +2,7 @@
 #include "server/commit.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -251,22 +252,41 @@ static void count_commit(struct server *s, const struct txn *txn)
     }
 }
 
-/* Who made the transaction knew the tree after it. */
-static void compare_digests(struct server *s, const struct txn *txn)
+static void log_difference(const struct server *s, const struct txn *txn)
 {
     struct bytes path = txn->op.path;
+    char text[256];
 
-    if (!txn->has_digest || !s->options.with_digest || s->diverged_zxid != 0 ||
-        (uint64_t)txn->digest == tree_digest(s->tree)) {
+    snprintf(text, sizeof(text),
+             "the tree differs from the leader's after transaction 0x%" PRIx64
+             " (%s of %.*s): its digest is %" PRIx64 " here, %" PRIx64 " there",
+             (uint64_t)txn->header.zxid, txn_type_name(txn->op.type),
+             path.len > 0 ? (int)path.len : 1, path.len > 0 ? (const char *)path.data : "-",
+             tree_digest(s->tree), (uint64_t)txn->digest);
+    if (s->diverged_zxid != 0) {
+        log_error("%s", text);
+    } else {
+        log_limited(LOG_INFO, "%s; it is not served yet", text);
+    }
+}
+
+/* Who made the transaction knew the tree after it. Until a learner serves, a difference may go by
+ * itself: the snapshot of an Apache leader has some of what was to be sent behind it already. All
+ * of that comes before UPTODATE; so who takes up a role looks at the last difference (ensemble.c),
+ * and from then on there must be none. */
+static void compare_digests(struct server *s, const struct txn *txn)
+{
+    if (!txn->has_digest || !s->options.with_digest || s->diverged_zxid != 0) {
         return;
     }
-    s->diverged_zxid = txn->header.zxid;
+    s->differs_zxid = 0;
+    if ((uint64_t)txn->digest == tree_digest(s->tree)) {
+        return;
+    }
+    s->differs_zxid = txn->header.zxid;
+    s->diverged_zxid = role_serves(s->role) ? txn->header.zxid : 0;
     s->stats.digest_mismatches_count++;
-    log_error("the tree differs from the leader's since transaction 0x%" PRIx64
-              " (%s of %.*s): its digest is %" PRIx64 " here, %" PRIx64 " there",
-              (uint64_t)txn->header.zxid, txn_type_name(txn->op.type),
-              path.len > 0 ? (int)path.len : 1, path.len > 0 ? (const char *)path.data : "-",
-              tree_digest(s->tree), (uint64_t)txn->digest);
+    log_difference(s, txn);
 }
 
 static void commit_apply(struct server *s, const struct txn *txn)

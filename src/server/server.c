@@ -38,6 +38,7 @@ static void begin_tree(struct server *s, struct tree *tree)
     s->quota = quota_new(tree);
     s->apply.tree = tree;
     s->apply.quota = s->quota;
+    s->differs_zxid = 0;
 }
 
 static void end_tree(struct server *s)

@@ -527,6 +527,70 @@ static void a_tree_that_is_not_the_leaders_is_shown_to_nobody(void **state)
     ensemble_fixture_fini(&f);
 }
 
+static void copy_data(struct ensemble_node *to, struct ensemble_node *from, const char *path)
+{
+    const struct tree *source = ensemble_node_server(from)->tree;
+    struct tree *tree = ensemble_node_server(to)->tree;
+    znode_id id = tree_find(source, bytes_str(path));
+    struct stat_persisted stat;
+
+    tree_persisted(source, id, &stat);
+    tree_set_data(tree, tree_find(tree, bytes_str(path)), tree_data(source, id), stat.mzxid,
+                  stat.mtime, stat.version);
+}
+
+/* A follower that has been away while its leader wrote, and has just come back. */
+static struct ensemble_node *come_back(struct ensemble_fixture *f)
+{
+    struct ensemble_node *leader = ensemble_fixture_elect(f);
+    struct ensemble_node *follower = ensemble_fixture_follower(f);
+    struct connection *c = ensemble_client(leader, 10000);
+
+    ask(leader, c, fixture_create_request("/a", "old", 0));
+    ask(leader, c, fixture_create_request("/b", "old", 0));
+    ensemble_node_crash(follower);
+    ask(leader, c, fixture_set_request("/a", "new", -1));
+    ask(leader, c, fixture_set_request("/b", "new", -1));
+    ensemble_node_start(follower);
+    return follower;
+}
+
+/* The snapshot of an Apache leader has some of what it sends behind it. */
+static void a_tree_that_is_ahead_of_its_log_is_the_leaders_in_the_end(void **state)
+{
+    struct ensemble_node *follower;
+    struct ensemble_fixture f;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    follower = come_back(&f);
+    copy_data(follower, ensemble_fixture_leader(&f), "/b");
+    ensemble_fixture_elect(&f);
+    assert_int_equal(ensemble_node_server(follower)->stats.digest_mismatches_count, 1);
+    expect_equal_trees(&f);
+    ensemble_fixture_fini(&f);
+}
+
+static void who_differs_when_synchronisation_has_ended_serves_nobody(void **state)
+{
+    struct ensemble_node *follower;
+    struct ensemble_fixture f;
+    struct tree *tree;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    follower = come_back(&f);
+    tree = ensemble_node_server(follower)->tree;
+    tree_set_data(tree, tree_find(tree, bytes_str("/")), bytes_str("bad"), 1, 1, 1);
+    for (int i = 0; i < 1000 && f.diverged_zxid == 0; i++) {
+        ensemble_fixture_pass(&f, 10);
+    }
+    assert_int_equal(f.diverged_zxid,
+                     ensemble_node_server(ensemble_fixture_leader(&f))->applied_zxid);
+    assert_false(role_serves(ensemble_node_server(follower)->role));
+    ensemble_fixture_fini(&f);
+}
+
 static void who_has_no_leader_serves_nobody(void **state)
 {
     struct ensemble_fixture f;
@@ -558,6 +622,8 @@ int main(void)
         cmocka_unit_test(a_late_member_gets_what_it_missed),
         cmocka_unit_test(learners_share_a_walk_of_the_tree),
         cmocka_unit_test(a_tree_that_is_not_the_leaders_is_shown_to_nobody),
+        cmocka_unit_test(a_tree_that_is_ahead_of_its_log_is_the_leaders_in_the_end),
+        cmocka_unit_test(who_differs_when_synchronisation_has_ended_serves_nobody),
         cmocka_unit_test(who_has_no_leader_serves_nobody),
     };
 
