@@ -576,17 +576,18 @@ static void who_differs_when_synchronisation_has_ended_serves_nobody(void **stat
     struct ensemble_node *follower;
     struct ensemble_fixture f;
     struct tree *tree;
+    int64_t last;
 
     (void)state;
     ensemble_fixture_init(&f, 3, 0);
     follower = come_back(&f);
+    last = ensemble_node_server(ensemble_fixture_leader(&f))->applied_zxid;
     tree = ensemble_node_server(follower)->tree;
     tree_set_data(tree, tree_find(tree, bytes_str("/")), bytes_str("bad"), 1, 1, 1);
     for (int i = 0; i < 1000 && f.diverged_zxid == 0; i++) {
         ensemble_fixture_pass(&f, 10);
     }
-    assert_int_equal(f.diverged_zxid,
-                     ensemble_node_server(ensemble_fixture_leader(&f))->applied_zxid);
+    assert_int_equal(f.diverged_zxid, last); /* not at a later one */
     assert_false(role_serves(ensemble_node_server(follower)->role));
     ensemble_fixture_fini(&f);
 }
