@@ -15,12 +15,13 @@ trap 'rm -rf "$scratch"' EXIT
 awk '
     function title(kind) {
         if (kind == "GAUGE") { return "Gauges" }
+        if (kind == "ROLE_GAUGE") { return "Gauges of a member of an ensemble" }
         if (kind == "COUNTER") { return "Counters" }
         if (kind == "BASIC") { return "Summaries" }
         if (kind == "FULL") { return "Summaries with percentiles" }
         return "By namespace"
     }
-    /^(GAUGE|COUNTER|BASIC|FULL|PER_NAMESPACE)\(/ {
+    /^(GAUGE|ROLE_GAUGE|COUNTER|BASIC|FULL|PER_NAMESPACE)\(/ {
         kind = $0; sub(/\(.*/, "", kind)
         name = $0; sub(/^[A-Z_]*\(/, "", name); sub(/^[A-Z0-9_]*, /, "", name)
         sub(/[,)].*/, "", name)

@@ -145,11 +145,35 @@ static void facts_fill_host(struct host *h)
     f->known.log_dir = f->log_dir;
 }
 
+static void facts_fill_ensemble(struct facts *f, const struct config *c)
+{
+    const struct quorum_config *q = &c->ensemble.quorum;
+    const struct quorum_member *me = &q->member[quorum_config_find(q, c->ensemble.my_id)];
+
+    strbuf_init(&f->membership, STRBUF_NO_LIMIT);
+    quorum_config_write(q, &f->membership);
+    f->known.membership = strbuf_cstr(&f->membership);
+    f->known.server_id = me->id;
+    f->known.init_limit = c->ensemble.init_limit;
+    f->known.sync_limit = c->ensemble.sync_limit;
+    f->known.quorum_port = me->address[0].quorum_port;
+    f->known.election_port = me->address[0].election_port;
+    f->known.observer = me->observer;
+}
+
+void facts_fini(struct facts *f)
+{
+    strbuf_fini(&f->membership);
+}
+
 void facts_start(struct host *h)
 {
     pthread_mutex_init(&h->facts.lock, NULL);
     facts_fill_system(&h->facts);
     facts_fill_host(h);
+    if (config_is_ensemble(h->config)) {
+        facts_fill_ensemble(&h->facts, h->config);
+    }
     facts_measure(h);
     facts_look(h);
     uv_timer_start(&h->refresh, facts_on_timer, REFRESH_MS, REFRESH_MS);

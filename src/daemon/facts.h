@@ -25,8 +25,9 @@ struct facts_measured {
 
 struct facts {
     struct server_facts known; /* the loop's; what does not change is filled in once */
-    struct utsname system;     /* what strings of it point to, like the three below */
+    struct utsname system;     /* what strings of it point to, like the four below */
     char work_dir[512], data_dir[512], log_dir[512];
+    struct strbuf membership;
     bool asked;      /* the thread has not answered yet */
     uint64_t n_seen; /* of n_measured */
 
@@ -37,6 +38,9 @@ struct facts {
 
 /* When all else of the host is open: tells the member, and goes on telling it. */
 void facts_start(struct host *h);
+
+/* When the member is gone. */
+void facts_fini(struct facts *f);
 
 /* The snapshot thread has reported something, perhaps this. */
 void facts_look(struct host *h);

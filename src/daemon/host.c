@@ -695,6 +695,7 @@ void host_close(struct host *h)
     close_listeners(h);
     member_free(h->member);
     host_ensemble_free(h);
+    facts_fini(&h->facts);
     member_effects_fini(&h->effects);
     map_fini(&h->addresses);
     disk_posix_unlock(h->data_lock);

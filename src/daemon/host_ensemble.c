@@ -108,6 +108,22 @@ static void host_snapshot(void *arg, link_id link, struct snapshot_taker *taker,
     carrier_snapshot(peers_carrier(h->peers), link, taker, zxid);
 }
 
+static void host_standing(void *arg, struct role_standing *out)
+{
+    struct host *h = arg;
+    struct quorum_status s = quorum_status(carrier_quorum(peers_carrier(h->peers)));
+
+    *out = (struct role_standing){
+        .leader = s.leader,
+        .n_voters = h->config->ensemble.quorum.n_voters,
+        .n_learners = s.n_links,
+        .n_synced_followers = s.n_learners - s.n_synced_observers - s.n_synced_non_voting,
+        .n_synced_non_voting = s.n_synced_non_voting,
+        .n_synced_observers = s.n_synced_observers,
+        .n_pending_syncs = s.n_wishes,
+    };
+}
+
 /* ---- opening ---- */
 
 int host_take_election_port(struct host *h)
@@ -125,7 +141,8 @@ void host_note_record(const struct txnlog_record *record, void *arg)
 
 void host_ensemble_place(struct host *h, struct member_ensemble *out)
 {
-    *out = (struct member_ensemble){.ask = host_ask, .snapshot = host_snapshot, .host = h};
+    *out = (struct member_ensemble){
+        .ask = host_ask, .snapshot = host_snapshot, .standing = host_standing, .host = h};
 }
 
 static const struct carrier_member member_part = {.append = host_quorum_append,

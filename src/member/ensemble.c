@@ -43,6 +43,16 @@ void ensemble_ask(struct member *m, const struct quorum_input *in)
     m->ensemble->to.ask(m->ensemble->to.host, in);
 }
 
+void ensemble_standing(struct role *r, struct role_standing *out)
+{
+    const struct member_ensemble *to = &member_of(r)->ensemble->to;
+
+    *out = (struct role_standing){0};
+    if (to->standing != NULL) {
+        to->standing(to->host, out);
+    }
+}
+
 /* ---- roles ---- */
 
 /* Nobody is served; the tree stays. What is logged and not agreed upon is applied later, when it is
@@ -50,6 +60,7 @@ void ensemble_ask(struct member *m, const struct quorum_input *in)
 static void leave_role(struct member *m, const char *reason)
 {
     log_info("%s no more: %s", role_name(m->role.kind), reason);
+    m->server->stats.looking_count++;
     m->ensemble->resigning = false;
     m->ensemble->n_synced = 0;
     role_none_init(&m->role);
@@ -98,6 +109,25 @@ static void follow(struct member *m, const struct quorum_effect *e)
 
 /* ---- effects ---- */
 
+/* A leader's own proposals are counted where they are made. An observer is told of nothing before
+ * it is agreed upon. */
+static void ensemble_append(struct member *m, const struct quorum_effect *e)
+{
+    m->server->stats.learner_proposal_received_count += m->role.kind == ROLE_FOLLOWER;
+    member_append(m, e->zxid, e->bytes);
+}
+
+static void ensemble_commit(struct member *m, int64_t zxid)
+{
+    struct metrics *stats = &m->server->stats;
+    uint64_t before = stats->commit_count;
+
+    member_commit(m, zxid);
+    if (!role_leads(&m->role)) {
+        stats->learner_commit_received_count += stats->commit_count - before;
+    }
+}
+
 static void receive(struct member *m, const struct quorum_effect *e)
 {
     if (m->role.kind == ROLE_LEADER) {
@@ -111,10 +141,10 @@ void ensemble_effect(struct member *m, const struct quorum_effect *e)
 {
     switch (e->kind) {
     case QUORUM_DO_APPEND:
-        member_append(m, e->zxid, e->bytes);
+        ensemble_append(m, e);
         break;
     case QUORUM_DO_COMMIT:
-        member_commit(m, e->zxid);
+        ensemble_commit(m, e->zxid);
         break;
     case QUORUM_DO_RECEIVED:
         receive(m, e);

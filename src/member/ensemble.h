@@ -21,6 +21,7 @@
 
 #include "base/strbuf.h"
 #include "quorum/quorum.h"
+#include "server/role.h"
 
 struct member;
 struct snapshot_taker;
@@ -33,6 +34,9 @@ struct member_ensemble {
     /* The tree that `link` was promised, as it is at `zxid`; the taker is the host's. It fills
      * while MEMBER_SNAPSHOT_SLICE goes on. */
     void (*snapshot)(void *host, link_id link, struct snapshot_taker *taker, int64_t zxid);
+
+    /* For the words. NULL: nobody asks. */
+    void (*standing)(void *host, struct role_standing *out);
     void *host;
 };
 
@@ -53,6 +57,7 @@ struct ensemble *ensemble_new(const struct member_ensemble *to);
 void ensemble_free(struct ensemble *e);
 
 void ensemble_ask(struct member *m, const struct quorum_input *in);
+void ensemble_standing(struct role *r, struct role_standing *out);
 
 /* The member's part of what a step of the quorum asks for. */
 void ensemble_effect(struct member *m, const struct quorum_effect *e);

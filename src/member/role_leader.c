@@ -20,6 +20,7 @@ static int64_t leader_submit(struct role *r, const struct submission *q)
         return 0;
     }
     payload = proposer_prepare(p, q);
+    metrics_proposal(&m->server->stats, (int64_t)payload.len);
     ensemble_ask(
         m, &(struct quorum_input){.kind = QUORUM_IN_PROPOSE, .zxid = p->zxid, .bytes = payload});
     return (int64_t)payload.len;
@@ -47,7 +48,8 @@ void role_leader_init(struct role *r)
     *r = (struct role){.kind = ROLE_LEADER,
                        .submit = leader_submit,
                        .sync = leader_sync,
-                       .revalidate = leader_revalidate};
+                       .revalidate = leader_revalidate,
+                       .standing = ensemble_standing};
 }
 
 /* ---- what learners send ---- */

@@ -71,7 +71,8 @@ void role_learner_init(struct role *r, enum role_kind kind)
     *r = (struct role){.kind = kind,
                        .submit = learner_submit,
                        .sync = learner_sync,
-                       .revalidate = learner_revalidate};
+                       .revalidate = learner_revalidate,
+                       .standing = ensemble_standing};
 }
 
 void role_learner_receive(struct member *m, const struct packet *p)

@@ -563,10 +563,14 @@ struct quorum_status quorum_status(const struct quorum *q)
         .durable_zxid = q->durable,
         .committed_zxid = q->committed,
         .n_outstanding = n_outstanding(q),
+        .n_wishes = q->leader.n_wishes,
     };
     struct peer *p;
 
     peers_for_each (p, q) {
+        s.n_links++;
+        s.n_synced_observers += p->state == PEER_SERVED && p->observer;
+        s.n_synced_non_voting += p->state == PEER_SERVED && !p->observer && p->index < 0;
         s.n_learners += p->state == PEER_SERVED;
         s.n_synced_voters += p->state == PEER_SERVED && p->index >= 0;
     }

@@ -185,8 +185,12 @@ struct quorum_status {
     int64_t last_zxid; /* of the log, durable or not */
     int64_t durable_zxid;
     int64_t committed_zxid;
+    size_t n_links;    /* leading: learners, synced or not */
     size_t n_learners; /* leading: synced ones */
     size_t n_synced_voters;
+    size_t n_synced_observers;
+    size_t n_synced_non_voting; /* followers that no voter of the configuration is */
+    size_t n_wishes;            /* syncs that wait */
     size_t n_outstanding;
 };
 struct quorum_status quorum_status(const struct quorum *q);

@@ -194,8 +194,8 @@ void four_letter_answer(struct server *s, struct connection *c, struct bytes byt
         if (role_serves(s->role) || four_letter_is_about_the_process(word->name)) {
             word->answer(s, c);
         } else {
-            strbuf_append_str(&c->out,
-                              "This ZooKeeper instance is not currently serving requests\n");
+            strbuf_append_str(&c->out, "This ZooKeeper instance is not currently serving requests");
+            strbuf_append_str(&c->out, strcmp(word->name, "hash") == 0 ? "" : "\n");
         }
     }
     four_letter_finish(s, c);

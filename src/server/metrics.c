@@ -6,6 +6,9 @@ static void forget_sizes(struct metrics *m)
     m->last_response_size = -1;
     m->min_response_size = -1;
     m->max_response_size = -1;
+    m->last_proposal_size = -1;
+    m->min_proposal_size = -1;
+    m->max_proposal_size = -1;
 }
 
 void metrics_init(struct metrics *m, uint64_t seed)

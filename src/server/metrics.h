@@ -44,6 +44,7 @@ struct metrics {
 
     uint64_t packets_received, packets_sent;
     int64_t last_response_size, min_response_size, max_response_size; /* -1: none yet */
+    int64_t last_proposal_size, min_proposal_size, max_proposal_size; /* -1: none yet */
     uint64_t auth_failed;
     uint64_t ops[N_OPS];
 };
@@ -75,6 +76,19 @@ static inline void metrics_response(struct metrics *m, int64_t bytes)
     }
     if (bytes < m->min_response_size || m->min_response_size < 0) {
         m->min_response_size = bytes;
+    }
+}
+
+/* A leader has proposed a transaction of so many bytes. */
+static inline void metrics_proposal(struct metrics *m, int64_t bytes)
+{
+    m->proposal_count++;
+    m->last_proposal_size = bytes;
+    if (bytes > m->max_proposal_size) {
+        m->max_proposal_size = bytes;
+    }
+    if (bytes < m->min_proposal_size || m->min_proposal_size < 0) {
+        m->min_proposal_size = bytes;
     }
 }
 

@@ -45,7 +45,15 @@ void report_conf(const struct server *s, report_value_fn fn, void *arg)
     report_give_integer(&to, "maxSessionTimeout", s->options.max_session_timeout_ms);
     report_give_integer(&to, "clientPortListenBacklog", f->listen_backlog);
     /* A server that stands alone is number 0, though it numbers its sessions as if it were 1. */
-    report_give_integer(&to, "serverId", 0);
+    report_give_integer(&to, "serverId", f->membership == NULL ? 0 : f->server_id);
+    if (f->membership != NULL) {
+        report_give_integer(&to, "initLimit", f->init_limit);
+        report_give_integer(&to, "syncLimit", f->sync_limit);
+        report_give_integer(&to, "electionAlg", 3);
+        report_give_integer(&to, "electionPort", f->election_port);
+        report_give_integer(&to, "quorumPort", f->quorum_port);
+        report_give_integer(&to, "peerType", f->observer ? 1 : 0);
+    }
 }
 
 void report_dirs(const struct server *s, report_value_fn fn, void *arg)
@@ -102,6 +110,10 @@ void report_state(const struct server *s, struct report_state *out)
         .n_outstanding = server_outstanding(s),
         .zxid = s->applied_zxid,
         .n_nodes = tree_count(s->tree) + 1,
+        .has_proposals = s->role->kind == ROLE_LEADER,
+        .last_proposal_size = s->stats.last_proposal_size,
+        .min_proposal_size = s->stats.min_proposal_size,
+        .max_proposal_size = s->stats.max_proposal_size,
     };
 }
 
@@ -181,6 +193,37 @@ void report_sessions(const struct server *s, struct report_dues *out)
 
     *out = (struct report_dues){0};
     expiry_each(&s->tracker.expiry, report_bucket, &r);
+}
+
+struct report_known {
+    struct report_session *rows;
+    size_t n;
+};
+
+static void report_add_known(int64_t id, int32_t timeout_ms, void *arg)
+{
+    struct report_known *known = arg;
+
+    known->rows[known->n++] = (struct report_session){id, timeout_ms};
+}
+
+static int report_by_id(const void *a, const void *b)
+{
+    const struct report_session *x = a, *y = b;
+
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+struct report_session *report_known_sessions(const struct server *s, size_t *n)
+{
+    size_t room = tree_n_sessions(s->tree);
+    struct report_known known = {.rows = must_alloc((room + 1) * sizeof(*known.rows))};
+
+    tree_each_session(s->tree, report_add_known, &known);
+    ASSERT(known.n == room);
+    qsort(known.rows, known.n, sizeof(*known.rows), report_by_id);
+    *n = known.n;
+    return known.rows;
 }
 
 /* When a silent connection is given up: with its session, or because it never opened one. */

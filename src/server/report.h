@@ -40,7 +40,9 @@ struct report_state {
     size_t n_connections;
     int64_t n_outstanding;
     int64_t zxid;
-    int64_t n_nodes; /* the root counts twice, as in ZooKeeper */
+    int64_t n_nodes;    /* the root counts twice, as in ZooKeeper */
+    bool has_proposals; /* it leads others, and then: */
+    int64_t last_proposal_size, min_proposal_size, max_proposal_size;
 };
 
 void report_state(const struct server *s, struct report_state *out);
@@ -78,6 +80,15 @@ struct report_dues {
     struct report_due *rows;
     size_t n;
 };
+
+/* A session as a learner knows it: only the leader knows when it ends. */
+struct report_session {
+    int64_t id;
+    int32_t timeout_ms;
+};
+
+/* All, in the order of their ids; the caller frees it. */
+struct report_session *report_known_sessions(const struct server *s, size_t *n);
 
 /* Freed by report_dues_fini(). */
 void report_sessions(const struct server *s, struct report_dues *out);

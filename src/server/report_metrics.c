@@ -26,7 +26,24 @@ static void metrics_give(struct metrics_to *to, const char *name, struct report_
 /* What the expressions of metrics.def refer to as `g`. */
 struct gauge_context {
     struct summary latency;
+    bool in_ensemble, leads_others;
+    struct role_standing standing; /* in an ensemble */
+    char peer_state[32];
 };
+
+static struct gauge_context metrics_context(const struct server *s)
+{
+    struct gauge_context g = {.latency = metrics_latency(&s->stats),
+                              .in_ensemble = s->role->standing != NULL};
+
+    g.leads_others = g.in_ensemble && s->role->kind == ROLE_LEADER;
+    if (g.in_ensemble) {
+        s->role->standing(s->role, &g.standing);
+        snprintf(g.peer_state, sizeof(g.peer_state), "%s - broadcast",
+                 role_activity(s->role->kind));
+    }
+    return g;
+}
 
 #define TEXT(value_)                          \
     {                                         \
@@ -47,9 +64,14 @@ struct gauge_context {
 
 static void metrics_gauges(const struct server *s, struct metrics_to *to)
 {
-    const struct gauge_context context = {metrics_latency(&s->stats)}, *g = &context;
+    const struct gauge_context context = metrics_context(s), *g = &context;
 
 #define GAUGE(name, value, help) metrics_give(to, #name, (struct report_value)value);
+#include "server/metrics.def"
+#define ROLE_GAUGE(name, when, value, help)                  \
+    if (when) {                                              \
+        metrics_give(to, #name, (struct report_value)value); \
+    }
 #include "server/metrics.def"
 }
 

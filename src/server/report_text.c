@@ -2,6 +2,7 @@
 #include "server/report_text.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 /* ---- pieces ---- */
 
@@ -72,6 +73,9 @@ static void text_line(const struct report_value *v, void *arg)
 void report_text_conf(const struct server *s, struct strbuf *out)
 {
     report_conf(s, text_line, &(struct text_lines){out, "", "="});
+    if (s->facts.membership != NULL) {
+        strbuf_printf(out, "membership: \n%s", s->facts.membership);
+    }
 }
 
 void report_text_dirs(const struct server *s, struct strbuf *out)
@@ -107,6 +111,10 @@ static void text_state(const struct report_state *r, struct strbuf *out)
                   "\nMode: %s\nNode count: %" PRId64 "\n",
                   summary_max(&r->latency), r->received, r->sent, r->n_connections,
                   r->n_outstanding, (uint64_t)r->zxid, r->mode, r->n_nodes);
+    if (r->has_proposals) {
+        strbuf_printf(out, "Proposal sizes last/min/max: %" PRId64 "/%" PRId64 "/%" PRId64 "\n",
+                      r->last_proposal_size, r->min_proposal_size, r->max_proposal_size);
+    }
 }
 
 static void text_session(const struct report_connection *c, struct strbuf *out)
@@ -246,14 +254,38 @@ static void text_path(int64_t session_id, struct bytes path, void *arg)
     strbuf_append_str(t->out, "\n");
 }
 
-void report_text_dump(const struct server *s, struct strbuf *out)
+static void text_deadlines(const struct server *s, struct strbuf *out)
 {
     struct report_dues dues;
 
     report_sessions(s, &dues);
-    strbuf_append_str(out, "SessionTracker dump:\n");
     text_dues(&dues, "Session", out);
     report_dues_fini(&dues);
+}
+
+static void text_known_sessions(const struct server *s, struct strbuf *out)
+{
+    size_t n;
+    struct report_session *rows = report_known_sessions(s, &n);
+
+    strbuf_printf(out, "Global Sessions(%zu):\n", n);
+    for (size_t i = 0; i < n; i++) {
+        strbuf_printf(out, "0x%" PRIx64 "\t%" PRId32 "ms\n", (uint64_t)rows[i].id,
+                      rows[i].timeout_ms);
+    }
+    free(rows);
+}
+
+void report_text_dump(const struct server *s, struct strbuf *out)
+{
+    struct report_dues dues;
+
+    strbuf_append_str(out, "SessionTracker dump:\n");
+    if (role_leads(s->role)) {
+        text_deadlines(s, out);
+    } else {
+        text_known_sessions(s, out);
+    }
     strbuf_printf(out, "ephemeral nodes dump:\nSessions with Ephemerals (%zu):\n",
                   report_n_owners(s));
     report_ephemerals(s, text_path, &(struct text_by_session){.out = out, .after = ":"});

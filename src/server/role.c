@@ -16,3 +16,17 @@ const char *role_name(enum role_kind kind)
         return "looking";
     }
 }
+
+const char *role_activity(enum role_kind kind)
+{
+    switch (kind) {
+    case ROLE_LEADER:
+        return "leading";
+    case ROLE_FOLLOWER:
+        return "following";
+    case ROLE_OBSERVER:
+        return "observing";
+    default:
+        return "looking";
+    }
+}

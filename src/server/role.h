@@ -12,6 +12,7 @@
 #define PAWL_SERVER_ROLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/bytes.h"
@@ -39,6 +40,15 @@ struct submission {
     int refusal;       /* PAWL_OK; or it becomes this error, whatever it asks for */
 };
 
+/* How the ensemble stands, for the words. What only a leader knows is 0 elsewhere. */
+struct role_standing {
+    int64_t leader; /* its id */
+    size_t n_voters;
+    size_t n_learners; /* that are connected, synchronised or not */
+    size_t n_synced_followers, n_synced_non_voting, n_synced_observers;
+    size_t n_pending_syncs;
+};
+
 struct role {
     enum role_kind kind;
 
@@ -52,6 +62,9 @@ struct role {
     /* Whether the session lives, and moves here if it does: server_revalidated() follows, perhaps
      * at once. */
     void (*revalidate)(struct role *r, int64_t session_id, int32_t timeout_ms);
+
+    /* NULL: there is no ensemble. */
+    void (*standing)(struct role *r, struct role_standing *out);
 };
 
 static inline bool role_serves(const struct role *r)
@@ -61,6 +74,9 @@ static inline bool role_serves(const struct role *r)
 
 /* "leader": as the four-letter words call it. */
 const char *role_name(enum role_kind kind);
+
+/* "leading": the same as an activity. */
+const char *role_activity(enum role_kind kind);
 
 /* Whoever is not led makes the transactions, and decides which sessions live. */
 static inline bool role_leads(const struct role *r)

@@ -99,6 +99,7 @@ void server_change(struct server *s, struct tree *tree, int64_t zxid)
         end_tree(s);
         begin_tree(s, tree);
     }
+    s->role_since_us = s->now_us;
     begin_role(s, zxid);
 }
 

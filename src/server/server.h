@@ -59,6 +59,13 @@ struct server_facts {
     const char *host_name, *os_name, *os_arch, *os_version, *user_name, *user_home, *user_dir;
     int64_t memory_free_mb, memory_max_mb, memory_total_mb;
     int64_t n_open_files, max_open_files;
+
+    /* Of an ensemble's member. */
+    const char *membership; /* the text of quorum/config.h; NULL: it stands alone */
+    int64_t server_id;
+    int64_t init_limit, sync_limit; /* ticks */
+    int election_port, quorum_port;
+    bool observer;
 };
 
 /* How many nodes are below `of`, at `zxid`. */
@@ -105,6 +112,7 @@ struct server {
     int64_t now_us;
     int64_t wall_ms;
     int64_t started_us;
+    int64_t role_since_us;
     struct attention attention;
     int64_t attended_us; /* what now_us is for deadlines of clients */
 

@@ -99,6 +99,19 @@ def same_trees(members):
     return len(trees[0])
 
 
+def mntr(member):
+    text = servers.four_letter_word(member.port, "mntr")
+    return dict(line.split("\t", 1) for line in text.splitlines() if "\t" in line)
+
+
+def leader_knows_its_learners(members):
+    """The leader's mntr, ours or Apache's, when all the others follow it."""
+    known = mntr(leader_of(members))
+    others = str(len(members) - 1)
+    return known.get("zk_synced_followers") == known.get("zk_learners") == others and \
+        known["zk_quorum_size"] == str(len(members))
+
+
 def in_step(members):
     return len({m.srvr().get("Zxid") for m in members}) == 1
 
@@ -109,6 +122,7 @@ def story(kinds, folder):
         for m in members:
             m.start(wait=False)
         wait_settled(members)
+        wait_until(lambda: leader_knows_its_learners(members), "the leader's learners", SECONDS)
         write_and_read(members, "first")
         for round_number in range(len(members)):
             old = leader_of(members)

@@ -2,6 +2,7 @@
 #include "server/four_letter.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "lib/server_fixture.h"
@@ -60,7 +61,7 @@ static void assert_same_shape(const char *actual, const char *expected)
 }
 
 /* The recorded answer, with our version where it has Apache's. */
-static char *recorded(const char *word)
+static char *recorded_of(const char *word, const char *role)
 {
     static const char theirs[] = "3.8.0-${mvngit.commit.id}, built on 2024-12-29 17:54 UTC";
     char path[512];
@@ -68,7 +69,7 @@ static char *recorded(const char *word)
     struct strbuf out;
     const char *text, *at;
 
-    snprintf(path, sizeof(path), VECTORS "/4lw/%s.standalone.txt", word);
+    snprintf(path, sizeof(path), VECTORS "/4lw/%s.%s.txt", word, role);
     file = vectors_file(path);
     text = (const char *)file.data;
     strbuf_init(&out, STRBUF_NO_LIMIT);
@@ -81,6 +82,11 @@ static char *recorded(const char *word)
     strbuf_cstr(&out);
     free((void *)file.data);
     return (char *)out.data; /* the caller's to free */
+}
+
+static char *recorded(const char *word)
+{
+    return recorded_of(word, "standalone");
 }
 
 /* The session that the recording was made with: two clients, three ephemerals, four watches. */
@@ -622,6 +628,132 @@ static void mntr_begins_with_the_classic_keys(void **state)
     clear_scene(&x);
 }
 
+/* ---- in an ensemble ---- */
+
+static void standing_of_four(struct role *r, struct role_standing *out)
+{
+    (void)r;
+    *out = (struct role_standing){.leader = 3,
+                                  .n_voters = 3,
+                                  .n_learners = 3,
+                                  .n_synced_followers = 2,
+                                  .n_synced_observers = 1};
+}
+
+/* The ensemble of the recording: server 3 leads, 4 is an observer. */
+static void become(struct scene *x, enum role_kind kind)
+{
+    struct server_facts *f = &x->f.server->facts;
+
+    x->f.role.kind = kind;
+    x->f.role.standing = standing_of_four;
+    f->membership = "server.1=127.0.0.1:22311:22321:participant;127.0.0.1:22301\n"
+                    "server.2=127.0.0.1:22312:22322:participant;127.0.0.1:22302\n"
+                    "server.3=127.0.0.1:22313:22323:participant;127.0.0.1:22303\n"
+                    "server.4=127.0.0.1:22314:22324:observer;127.0.0.1:22304\n"
+                    "version=100000000";
+    f->server_id = kind == ROLE_LEADER ? 3 : kind == ROLE_FOLLOWER ? 1 : 4;
+    f->init_limit = 10;
+    f->sync_limit = 5;
+    f->quorum_port = 22310 + (int)f->server_id;
+    f->election_port = 22320 + (int)f->server_id;
+    f->observer = kind == ROLE_OBSERVER;
+}
+
+static const enum role_kind serving_roles[] = {ROLE_LEADER, ROLE_FOLLOWER, ROLE_OBSERVER};
+
+static void members_have_apaches_lines(void **state)
+{
+    static const char *const words[] = {"srvr", "ruok", "isro", "srst", "crst"};
+
+    (void)state;
+    for (size_t r = 0; r < TEST_COUNT(serving_roles); r++) {
+        struct scene x;
+
+        set_scene(&x);
+        become(&x, serving_roles[r]);
+        for (size_t i = 0; i < TEST_COUNT(words); i++) {
+            char *expected = recorded_of(words[i], role_name(serving_roles[r]));
+
+            assert_same_shape(fixture_word(&x.f, words[i]), expected);
+            free(expected);
+        }
+        clear_scene(&x);
+    }
+}
+
+/* From serverId on; what stands before is as of a server alone. */
+static void conf_of_a_member_ends_with_the_membership(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < TEST_COUNT(serving_roles); r++) {
+        char *expected = recorded_of("conf", role_name(serving_roles[r]));
+        struct scene x;
+
+        set_scene(&x);
+        become(&x, serving_roles[r]);
+        assert_string_equal(strstr(fixture_word(&x.f, "conf"), "serverId="),
+                            strstr(expected, "serverId="));
+        free(expected);
+        clear_scene(&x);
+    }
+}
+
+static void a_leader_tells_the_sizes_of_its_proposals(void **state)
+{
+    struct scene x;
+
+    (void)state;
+    set_scene(&x);
+    become(&x, ROLE_LEADER);
+    metrics_proposal(&x.f.server->stats, 107);
+    metrics_proposal(&x.f.server->stats, 48);
+    metrics_proposal(&x.f.server->stats, 71);
+    assert_non_null(strstr(fixture_word(&x.f, "srvr"), "Proposal sizes last/min/max: 71/48/107\n"));
+    assert_non_null(strstr(fixture_word(&x.f, "stat"), "Proposal sizes last/min/max: 71/48/107\n"));
+    become(&x, ROLE_FOLLOWER);
+    assert_null(strstr(fixture_word(&x.f, "srvr"), "Proposal"));
+    clear_scene(&x);
+}
+
+static void a_learner_dumps_sessions_without_their_end(void **state)
+{
+    char expected[256];
+    struct scene x;
+    const char *text;
+
+    (void)state;
+    set_scene(&x);
+    become(&x, ROLE_FOLLOWER);
+    snprintf(expected, sizeof(expected),
+             "SessionTracker dump:\nGlobal Sessions(2):\n0x%" PRIx64 "\t30000ms\n0x%" PRIx64
+             "\t10000ms\nephemeral nodes dump:\n",
+             (uint64_t)x.a->session_id, (uint64_t)x.b->session_id);
+    text = fixture_word(&x.f, "dump");
+    assert_memory_equal(text, expected, strlen(expected));
+    clear_scene(&x);
+}
+
+static void who_looks_for_a_leader_does_not_serve(void **state)
+{
+    static const char *const words[] = {"ruok", "isro", "gtmk", "srvr", "stat", "mntr",
+                                        "conf", "cons", "dump", "dirs", "srst", "crst",
+                                        "hash", "wchs", "wchc", "wchp"};
+    struct scene x;
+
+    (void)state;
+    set_scene(&x);
+    become(&x, ROLE_NONE);
+    for (size_t i = 0; i < TEST_COUNT(words); i++) {
+        char *expected = recorded_of(words[i], "notserving");
+
+        assert_string_equal(fixture_word(&x.f, words[i]), expected);
+        free(expected);
+    }
+    x.f.role.kind = ROLE_ALONE;
+    clear_scene(&x);
+}
+
 static void dates_are_javas(void **state)
 {
     static const struct {
@@ -692,6 +824,11 @@ int main(void)
         cmocka_unit_test(hash_lists_the_digest_of_every_128th_zxid),
         cmocka_unit_test(the_digest_log_keeps_the_newest),
         cmocka_unit_test(mntr_begins_with_the_classic_keys),
+        cmocka_unit_test(members_have_apaches_lines),
+        cmocka_unit_test(conf_of_a_member_ends_with_the_membership),
+        cmocka_unit_test(a_leader_tells_the_sizes_of_its_proposals),
+        cmocka_unit_test(a_learner_dumps_sessions_without_their_end),
+        cmocka_unit_test(who_looks_for_a_leader_does_not_serve),
         cmocka_unit_test(dates_are_javas),
         cmocka_unit_test(ipv6_addresses_stand_in_brackets),
         cmocka_unit_test(the_version_is_one_that_collectors_understand),

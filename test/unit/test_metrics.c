@@ -261,6 +261,64 @@ static void mntr_prints_the_keys_of_apaches_server(void **state)
     fixture_fini(&f);
 }
 
+static void standing_of_nobody(struct role *r, struct role_standing *out)
+{
+    (void)r;
+    *out = (struct role_standing){.leader = 3};
+}
+
+static bool is_of_one_learner_or_namespace(const char *key)
+{
+    return strstr(key, "_learner_handler_qp_") != NULL || strstr(key, "_per_namespace") != NULL;
+}
+
+/* Both lists are sorted. */
+static void assert_same_keys(const struct keys *actual, const struct keys *expected)
+{
+    size_t i = 0, k = 0;
+
+    for (;; i++, k++) {
+        while (i < actual->n && is_of_one_learner_or_namespace(actual->names[i])) {
+            i++;
+        }
+        while (k < expected->n && is_of_one_learner_or_namespace(expected->names[k])) {
+            k++;
+        }
+        if (i == actual->n || k == expected->n) {
+            break;
+        }
+        assert_string_equal(actual->names[i], expected->names[k]);
+    }
+    assert_true(i == actual->n && k == expected->n);
+}
+
+static void mntr_of_a_member_prints_the_keys_of_its_role(void **state)
+{
+    static const enum role_kind roles[] = {ROLE_LEADER, ROLE_FOLLOWER, ROLE_OBSERVER};
+
+    (void)state;
+    for (size_t r = 0; r < TEST_COUNT(roles); r++) {
+        struct keys expected, actual;
+        struct server_fixture f;
+        struct connection *c;
+        struct bytes recorded;
+        char path[256];
+
+        snprintf(path, sizeof(path), VECTORS "/4lw/mntr.%s.txt", role_name(roles[r]));
+        recorded = vectors_file(path);
+        set_up_app(&f, &c);
+        f.role.kind = roles[r];
+        f.role.standing = standing_of_nobody;
+        read_keys((const char *)recorded.data, &expected);
+        read_keys(fixture_word(&f, "mntr"), &actual);
+        assert_same_keys(&actual, &expected);
+        free(expected.text);
+        free(actual.text);
+        free((void *)recorded.data);
+        fixture_fini(&f);
+    }
+}
+
 /* The value of a key in the newest mntr; the test fails if it is not there. */
 static const char *value(struct server_fixture *f, const char *key)
 {
@@ -436,6 +494,7 @@ int main(void)
         cmocka_unit_test(a_namespace_is_the_first_component),
         cmocka_unit_test(the_number_of_namespaces_is_bounded),
         cmocka_unit_test(mntr_prints_the_keys_of_apaches_server),
+        cmocka_unit_test(mntr_of_a_member_prints_the_keys_of_its_role),
         cmocka_unit_test(mntr_counts_what_happened),
         cmocka_unit_test(latencies_are_those_of_the_clock),
         cmocka_unit_test(expired_sessions_are_counted),
