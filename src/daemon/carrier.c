@@ -21,6 +21,7 @@
 #include "store/snapshot_stream.h"
 #include "store/snapshot_taker.h"
 #include "store/tree.h"
+#include "wire/txn.h"
 
 enum { SPOOL_BYTES = 4 << 20 }; /* of a snapshot that are not on disk yet: reading waits */
 
@@ -507,10 +508,26 @@ static void on_carrier_dial_failed(void *arg, int64_t sid)
     carrier_do(arg, &(struct quorum_input){.kind = QUORUM_IN_DIAL_FAILED, .sid = sid});
 }
 
+/* The quorum logs what a leader proposes without looking into it; nothing is logged that could not
+ * be applied. */
+static bool carries_no_txn(const struct packet *packet)
+{
+    struct txn txn;
+
+    if (packet->type != PACKET_PROPOSAL && packet->type != PACKET_INFORM) {
+        return false;
+    }
+    return txn_read(packet->data, &txn) != TXN_OK || txn.header.zxid != packet->zxid;
+}
+
 static void on_carrier_packet(void *arg, link_id link, const struct packet *packet)
 {
     struct carrier *c = arg;
 
+    if (carries_no_txn(packet)) {
+        quorum_net_drop(c->net, link, "it proposed what is no transaction of that zxid");
+        return;
+    }
     c->packet_link = link;
     carrier_do(c, &(struct quorum_input){.kind = QUORUM_IN_PACKET, .link = link, .packet = packet});
     c->packet_link = 0;

@@ -525,15 +525,15 @@ static bool all_serve(void)
     return leader() != NULL;
 }
 
-/* A node named after its zxid. */
-static void propose(size_t data_bytes)
+/* A node named after its zxid. `skew`: the transaction has another one than its proposal. */
+static void propose_skewed(size_t data_bytes, int64_t skew)
 {
     static const uint8_t open_acl[] = "\0\0\0\x1f\0\0\0\5world\0\0\0\6anyone";
     struct member *m = leader();
     struct strbuf payload;
     uint8_t *data = must_zalloc(data_bytes + 1);
     char path[32];
-    struct txn_header header = {.client_id = 1, .zxid = m->next_zxid, .type = TXN_CREATE};
+    struct txn_header header = {.client_id = 1, .zxid = m->next_zxid + skew, .type = TXN_CREATE};
     struct txn_op op = {.type = TXN_CREATE,
                         .data = bytes_of(data, data_bytes),
                         .acl = {.count = 1, .elements = bytes_of(open_acl, sizeof(open_acl) - 1)},
@@ -549,6 +549,11 @@ static void propose(size_t data_bytes)
                                                   .bytes = strbuf_bytes(&payload)});
     strbuf_fini(&payload);
     free(data);
+}
+
+static void propose(size_t data_bytes)
+{
+    propose_skewed(data_bytes, 0);
 }
 
 static void propose_many(int n)
@@ -797,6 +802,22 @@ static void what_no_quorum_has_is_cut_off(void **state)
     assert_int_equal(tree_count(old->tree), 4 + 36);
 }
 
+static void what_is_no_transaction_is_not_logged(void **state)
+{
+    struct member *follower;
+
+    (void)state;
+    start_all();
+    propose_many(3);
+    UNTIL(in_step());
+    follower = some_follower();
+    follower->n_stopped = 0;
+    propose_skewed(10, 7);
+    UNTIL(follower->n_stopped > 0); /* such a leader is not followed */
+    assert_true(list_empty(&follower->pending));
+    assert_int_equal(zxid_counter(follower->applied), 3);
+}
+
 int main(void)
 {
 #define STORY(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -808,6 +829,7 @@ int main(void)
         STORY(several_get_a_snapshot_at_once),
         STORY(a_log_that_cannot_be_read_is_made_up_for_by_a_snapshot),
         STORY(what_no_quorum_has_is_cut_off),
+        STORY(what_is_no_transaction_is_not_logged),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
