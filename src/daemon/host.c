@@ -689,6 +689,7 @@ void host_close(struct host *h)
     peers_close(h->peers);
     txnlog_thread_stop(h->txnlog);
     snapshot_thread_stop(h->snapshots);
+    peers_free(h->peers); /* before the loop runs for the last time: it ends the handles */
     uv_walk(&h->loop, close_handle, NULL);
     uv_run(&h->loop, UV_RUN_DEFAULT);
     uv_loop_close(&h->loop);

@@ -216,7 +216,6 @@ void host_ensemble_flush(struct host *h)
 
 void host_ensemble_free(struct host *h)
 {
-    peers_free(h->peers);
     election_ports_give_up(&h->election_ports);
     history_fini(&h->history);
 }
