@@ -590,7 +590,6 @@ static void on_role_flushed(void *arg, struct log_result *result)
 /* P8: what was given to the log is on disk, and nothing more comes, before there is a vote. */
 static void stop_role(struct carrier *c, const char *reason)
 {
-    log_info("this server leaves its role: %s", reason);
     drop_loading(c);
     c->options.member.stop(c->options.member.arg, reason);
     c->options.member.hand_over(c->options.member.arg);

@@ -307,12 +307,6 @@ static bool config_has_no_effect(const struct config_key *k, const struct config
     return k->default_text == NULL ? !off : strcmp(k->default_text, parsed->text) != 0;
 }
 
-static const char *config_without_effect(const struct config_key *k)
-{
-    return k->class == CONFIG_CLASS_ENSEMBLE ? "has no effect: this server stands alone"
-                                             : "known, but without effect in this version";
-}
-
 /* What Java would say, or do differently, about a value that is right. */
 static void warn_about_value(struct config *c, const struct config_key *k, const char *text,
                              const struct config_parsed *parsed, const struct config_place *place)
@@ -327,7 +321,7 @@ static void warn_about_value(struct config *c, const struct config_key *k, const
                     text);
     }
     if (config_has_no_effect(k, parsed)) {
-        config_warn(c, place, k->name, "%s", config_without_effect(k));
+        config_warn(c, place, k->name, "known, but without effect in this version");
     }
 }
 
@@ -375,7 +369,7 @@ static int set_at(struct config *c, const char *name, const char *text, struct c
     if (k->family) {
         if (k->class !=
             CONFIG_CLASS_ENSEMBLE) { /* those are the members; nobody reads the others */
-            config_warn(c, &place, name, "%s", config_without_effect(k));
+            config_warn(c, &place, name, "known, but without effect in this version");
         }
         config_entry_set(c, k, rest, text, place);
         return 0;

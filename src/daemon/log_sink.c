@@ -69,12 +69,25 @@ static void append_printable(struct strbuf *out, const char *s)
     }
 }
 
+/* ---- where it goes ---- */
+
+static struct {
+    pthread_mutex_t lock; /* guards all below */
+    int fd;
+    bool is_socket;
+    bool may_block; /* a pipe or terminal that could not be had without that */
+    bool json;
+    int64_t my_id;
+    bool is_torn;       /* the last line got out in part */
+    uint64_t n_dropped; /* since the last one that got out */
+} the_log = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
 /* ---- one line ---- */
 
 static void append_text_line(struct strbuf *out, enum log_level level, const char *message)
 {
     append_time(out, false);
-    strbuf_printf(out, " [myid:1] - %-5s - ", log_level_name(level));
+    strbuf_printf(out, " [myid:%" PRId64 "] - %-5s - ", the_log.my_id, log_level_name(level));
     append_printable(out, message);
     strbuf_append_str(out, "\n");
 }
@@ -87,18 +100,6 @@ static void append_json_line(struct strbuf *out, enum log_level level, const cha
     append_json_string(out, message);
     strbuf_append_str(out, "}\n");
 }
-
-/* ---- where it goes ---- */
-
-static struct {
-    pthread_mutex_t lock; /* guards all below */
-    int fd;
-    bool is_socket;
-    bool may_block; /* a pipe or terminal that could not be had without that */
-    bool json;
-    bool is_torn;       /* the last line got out in part */
-    uint64_t n_dropped; /* since the last one that got out */
-} the_log = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 /* Another description of the same pipe or terminal, which does not block and leaves the one that we
  * share with others as it is. -1: there is no such thing, or it is not allowed. */
@@ -170,13 +171,14 @@ static void log_sink_line(enum log_level level, const char *message, void *arg)
     pthread_mutex_unlock(&the_log.lock);
 }
 
-void log_sink_install(int fd, bool json)
+void log_sink_install(int fd, bool json, int64_t my_id)
 {
     struct stat kind = {0};
     int own = -1;
 
     pthread_mutex_lock(&the_log.lock);
     the_log.json = json;
+    the_log.my_id = my_id;
     (void)!fstat(fd, &kind);
     the_log.is_socket = S_ISSOCK(kind.st_mode);
     if (S_ISFIFO(kind.st_mode) || S_ISCHR(kind.st_mode)) {

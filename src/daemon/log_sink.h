@@ -8,10 +8,12 @@
 #define PAWL_DAEMON_LOG_SINK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-/* From now on all lines of the process go to `fd`, which stays the caller's.
+/* From now on all lines of the process go to `fd`, which stays the caller's. `my_id` is the number
+ * of the member; a server that stands alone is number 1.
  * text:  2026-01-31 12:34:56,789 [myid:1] - INFO  - message
  * JSON:  {"time":"2026-01-31T12:34:56.789Z","level":"INFO","message":"..."} */
-void log_sink_install(int fd, bool json);
+void log_sink_install(int fd, bool json, int64_t my_id);
 
 #endif

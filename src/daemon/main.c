@@ -203,7 +203,8 @@ static void load_or_exit(struct config *c, const struct arguments *a)
 
     config_lines_init(&errors);
     load(c, a, &errors);
-    log_sink_install(STDERR_FILENO, c->log.format == CONFIG_LOG_JSON);
+    log_sink_install(STDERR_FILENO, c->log.format == CONFIG_LOG_JSON,
+                     config_is_ensemble(c) && c->ensemble.my_id >= 0 ? c->ensemble.my_id : 1);
     logging_set_level((enum log_level)c->log.level);
     say_all(LOG_WARN, &c->warnings);
     if (errors.n > 0) {

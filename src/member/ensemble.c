@@ -59,7 +59,12 @@ void ensemble_standing(struct role *r, struct role_standing *out)
  * durable (MEMBER_CATCH_UP): it is what the vote is about. */
 static void leave_role(struct member *m, const char *reason)
 {
-    log_info("%s no more: %s", role_name(m->role.kind), reason);
+    if (role_serves(&m->role)) {
+        log_info("%s no more: %s; clients are turned away until there is a leader",
+                 role_name(m->role.kind), reason);
+    } else {
+        log_info("the role came to nothing before anybody was served: %s", reason);
+    }
     m->server->stats.looking_count++;
     m->ensemble->resigning = false;
     m->ensemble->n_synced = 0;

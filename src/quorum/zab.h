@@ -42,6 +42,7 @@ struct peer {
     int64_t accepted_epoch;
     int64_t current_epoch; /* -1: its promise does not count */
     int64_t last_zxid;     /* its own, as told with ACKEPOCH */
+    int64_t began_us;      /* its synchronisation */
 
     int64_t sent;          /* it has been sent, or had before, everything up to here */
     int64_t acked;         /* it has this and everything before it on disk */
@@ -119,6 +120,7 @@ struct learner {
     enum learner_phase phase;
     link_id link; /* 0: none */
     int64_t epoch;
+    int64_t began_us;
     int64_t deadline_us; /* nothing heard until then: the leader is lost */
     int64_t dial_us;     /* when to dial again; INT64_MAX: an attempt is under way */
     int64_t dial_wait_us;

@@ -6,7 +6,10 @@
  * end: at NEWLEADER everything before it has to be on disk (P2), then currentEpoch (P3), and then
  * the ack leaves, as the first packet since the promise. A crash in between leaves a beginning of
  * the leader's history without a hole. */
+#include <inttypes.h>
+
 #include "base/assert.h"
+#include "base/logging.h"
 #include "quorum/zab.h"
 
 enum {
@@ -205,8 +208,21 @@ static void take_snap(struct quorum *q, int64_t zxid)
     e->zxid = zxid;
 }
 
+static void log_sync_kind(const struct quorum *q, const struct packet *packet)
+{
+    log_info("leader %" PRId64 " %s 0x%" PRIx64 "; here is 0x%" PRIx64, q->leader_sid,
+             packet->type == PACKET_DIFF    ? "sends what is missing here up to"
+             : packet->type == PACKET_TRUNC ? "orders to forget what is behind"
+                                            : "sends its whole tree, as of",
+             (uint64_t)packet->zxid, (uint64_t)history_last(&q->history));
+}
+
 static void take_sync_kind(struct quorum *q, const struct packet *packet)
 {
+    if (packet->type == PACKET_DIFF || packet->type == PACKET_TRUNC ||
+        packet->type == PACKET_SNAP) {
+        log_sync_kind(q, packet);
+    }
     switch (packet->type) {
     case PACKET_DIFF:
         begin_receiving(q);
@@ -354,6 +370,9 @@ static void take_up_to_date(struct quorum *q)
         return;
     }
     phase_move(q, LEARNER_SERVING);
+    log_info("up to date with leader %" PRId64 ": zxid 0x%" PRIx64 ", %" PRId64
+             " ms after its election",
+             q->leader_sid, (uint64_t)history_last(&q->history), (q->now_us - l->began_us) / 1000);
     e = quorum_emit(q, QUORUM_DO_SERVE);
     e->role = q->role;
     e->epoch = l->epoch;
@@ -573,6 +592,7 @@ void learner_begin(struct quorum *q)
     l->acked = 0;
     l->settling = 0;
     l->snapshot_zxid = 0;
+    l->began_us = q->now_us;
     l->dial_wait_us = DIAL_FIRST_WAIT_US;
     l->refused_us = q->now_us + DIAL_REFUSED_US;
     expect_leader(q);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The learners of a leader: which there are, which of them count, which are still with it. */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/logging.h"
 #include "base/memory.h"
 #include "quorum/zab.h"
 
@@ -72,6 +74,8 @@ void peers_drop(struct quorum *q, struct peer *p)
 
         e->link = p->id;
         e->sid = p->sid;
+        log_info("%s %" PRId64 " is gone; it had acknowledged 0x%" PRIx64,
+                 p->observer ? "observer" : "server", p->sid, (uint64_t)p->acked);
     }
     list_remove(&p->link);
     free(p);

@@ -9,7 +9,10 @@
  *     PROPOSAL ...                        what is proposed
  *
  * What is not committed is held back until UPTODATE: learners of Java 3.6.3 to 3.9.2 fail on it. */
+#include <inttypes.h>
+
 #include "base/assert.h"
+#include "base/logging.h"
 #include "quorum/zab.h"
 
 enum { OBSERVER_SNAPSHOTS_MAX = 10 }; /* leader.maxConcurrentSnapSyncs */
@@ -104,6 +107,36 @@ static bool may_have_snapshot(const struct quorum *q, const struct peer *asking)
     return !asking->observer || n < OBSERVER_SNAPSHOTS_MAX;
 }
 
+/* ---- what an operator is told ---- */
+
+static const char *sync_words(const struct sync_plan *plan)
+{
+    switch (plan->kind) {
+    case SYNC_TRUNC:
+        return "the order to forget what is behind";
+    case SYNC_SNAP:
+        return "the whole tree, as of";
+    default:
+        return plan->from == 0 ? "nothing, it has all up to" : "what it lacks, up to";
+    }
+}
+
+static void log_plan(const struct peer *p, const struct sync_plan *plan)
+{
+    log_info("%s %" PRId64 " joins with zxid 0x%" PRIx64 " and gets %s 0x%" PRIx64,
+             p->observer ? "observer" : "server", p->sid, (uint64_t)p->last_zxid, sync_words(plan),
+             (uint64_t)plan->zxid);
+}
+
+static void log_joined(const struct quorum *q, const struct peer *p)
+{
+    log_info("%s %" PRId64 " is up to date with 0x%" PRIx64 " after %" PRId64 " ms",
+             p->observer ? "observer" : "server", p->sid, (uint64_t)p->sent,
+             (q->now_us - p->began_us) / 1000);
+}
+
+/* ---- steps ---- */
+
 void sync_begin(struct quorum *q, struct peer *p)
 {
     struct sync_plan plan = plan_for(q, p);
@@ -113,6 +146,8 @@ void sync_begin(struct quorum *q, struct peer *p)
         peers_refuse(q, p, "too many snapshots are being sent");
         return;
     }
+    p->began_us = q->now_us;
+    log_plan(p, &plan);
     switch (plan.kind) {
     case SYNC_DIFF:
         quorum_send(q, p->id, PACKET_DIFF, plan.zxid, BYTES_NULL);
@@ -181,6 +216,7 @@ void sync_finish(struct quorum *q, struct peer *p)
     p->confirmed = false;
     p->heard_us = q->now_us;
     peer_move(p, PEER_SERVED);
+    log_joined(q, p);
     if (!p->observer) {
         send_outstanding(q, p);
     }

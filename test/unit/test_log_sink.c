@@ -37,7 +37,7 @@ static void check_full(int reader, int writer, bool json)
     size_t n_read = 0;
     char wanted[64];
 
-    log_sink_install(writer, json);
+    log_sink_install(writer, json, 1);
     for (int i = 0; i < N_LINES; i++) {
         log_info("line %d of many, made long enough by this text to fill what it goes to", i);
     }
@@ -89,14 +89,14 @@ static void a_file_gets_every_line(void **state)
     fd = mkstemp(name);
     assert_true(fd >= 0);
     unlink(name);
-    log_sink_install(fd, false);
+    log_sink_install(fd, false, 7);
     for (int i = 0; i < N_LINES; i++) {
         log_info("line %d.", i);
     }
     logging_set_sink(NULL, NULL);
     lseek(fd, 0, SEEK_SET);
     text = read_all(fd);
-    assert_non_null(strstr(text, "line 0."));
+    assert_non_null(strstr(text, " [myid:7] - INFO  - line 0.\n"));
     assert_non_null(strstr(text, "line 4999."));
     assert_null(strstr(text, "dropped"));
     free(text);
