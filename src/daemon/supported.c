@@ -96,6 +96,27 @@ static void supported_check_words(struct config *c)
     }
 }
 
+/* Switches that ask for protection which is not there. */
+static void supported_check_switches(const struct config *c, struct config_lines *errors)
+{
+    static const struct {
+        const char *name, *sentence;
+    } switches[] = {
+        {"sessionRequireClientSASLAuth",
+         "this version has no SASL yet, no client could connect; remove the key"},
+        {"sslQuorum",
+         "this version has no TLS yet, members would talk in the clear; remove the key"},
+        {"quorum.auth.enableSasl",
+         "this version has no SASL yet, anybody could join the members; remove the key"},
+    };
+
+    for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
+        if (config_value_of(c, switches[i].name)->parsed.number != 0) {
+            supported_fault(c, errors, switches[i].name, switches[i].sentence);
+        }
+    }
+}
+
 int config_check_supported(struct config *c, struct config_lines *errors)
 {
     size_t before = errors->n;
@@ -104,10 +125,7 @@ int config_check_supported(struct config *c, struct config_lines *errors)
         supported_fault(c, errors, "secureClientPort",
                         "this version has no TLS yet; remove the key");
     }
-    if (config_value_of(c, "sessionRequireClientSASLAuth")->parsed.number != 0) {
-        supported_fault(c, errors, "sessionRequireClientSASLAuth",
-                        "this version has no SASL yet, no client could connect; remove the key");
-    }
+    supported_check_switches(c, errors);
     supported_check_schemes(c, errors);
     supported_check_digest(c, errors);
     supported_check_words(c);

@@ -211,7 +211,7 @@ static void take_snap(struct quorum *q, int64_t zxid)
 static void log_sync_kind(const struct quorum *q, const struct packet *packet)
 {
     log_info("leader %" PRId64 " %s 0x%" PRIx64 "; here is 0x%" PRIx64, q->leader_sid,
-             packet->type == PACKET_DIFF    ? "sends what is missing here up to"
+             packet->type == PACKET_DIFF    ? "sends what is missing here, if anything, up to"
              : packet->type == PACKET_TRUNC ? "orders to forget what is behind"
                                             : "sends its whole tree, as of",
              (uint64_t)packet->zxid, (uint64_t)history_last(&q->history));

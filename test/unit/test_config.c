@@ -1032,6 +1032,8 @@ static void what_this_version_cannot_do_is_refused(void **state)
     static const char *const cases[][2] = {
         {"secureClientPort=2281", "zoo.cfg:3: secureClientPort: this version has no TLS"},
         {"sessionRequireClientSASLAuth=true", "sessionRequireClientSASLAuth: this version has no"},
+        {"sslQuorum=true", "zoo.cfg:3: sslQuorum: this version has no TLS"},
+        {"quorum.auth.enableSasl=true", "quorum.auth.enableSasl: this version has no SASL"},
         {"enforce.auth.enabled=true\nenforce.auth.schemes=digest, sasl", "enforce.auth.schemes: "},
         {"enforce.auth.enabled=true\nenforce.auth.schemes=digset",
          ":4: enforce.auth.schemes: Authentication scheme digset is not available"},
