@@ -21,7 +21,8 @@ int main(void)
 END
 "${CC:-cc}" -std=c17 -I"$root/src" -I"$root/include" -o "$scratch/keys" "$scratch/keys.c" \
     "$root"/src/daemon/config*.c "$root"/src/base/strbuf.c "$root"/src/base/memory.c \
-    "$root"/src/base/logging.c "$root"/src/base/error.c
+    "$root"/src/base/logging.c "$root"/src/base/error.c "$root"/src/base/properties.c \
+    "$root"/src/quorum/config*.c
 "$scratch/keys" >"$scratch/table"
 
 awk -v table="$scratch/table" '

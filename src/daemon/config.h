@@ -130,6 +130,10 @@ struct config {
     struct {
         int init_limit; /* ticks; 0: not given */
         int sync_limit;
+        int connect_limit; /* 0: init_limit */
+        int64_t election_connect_ms;
+        int64_t min_notification_ms, max_notification_ms;
+        bool tcp_keepalive;
         bool standalone_enabled;
         bool reconfig_enabled;
         bool observer; /* peerType */

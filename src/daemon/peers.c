@@ -14,7 +14,6 @@
 enum {
     RECENT_BYTES = 16 << 20, /* of committed transactions, for learners that come back soon */
     OUTPUT_BYTES = 64 << 20, /* that wait for a learner: it is dropped beyond that */
-    DIAL_MS = 5000,          /* cnxTimeout's default */
 };
 
 struct peers {
@@ -92,10 +91,10 @@ static struct election_net *peers_start_election(struct peers *p, struct electio
                                            .config = &c->ensemble.quorum,
                                            .listeners = ports->fds,
                                            .n_listeners = ports->n,
-                                           .connect_ms = DIAL_MS,
+                                           .connect_ms = (int)c->ensemble.election_connect_ms,
                                            .hello_ms =
                                                (int)(c->ensemble.sync_limit * c->server.tick_ms),
-                                           .keepalive = c->net.tcp_keepalive,
+                                           .keepalive = c->ensemble.tcp_keepalive,
                                            .heard = on_election_heard,
                                            .refused = on_election_refused,
                                            .arg = p};
@@ -107,25 +106,29 @@ static struct election_net *peers_start_election(struct peers *p, struct electio
 static struct carrier *peers_start_carrier(struct peers *p)
 {
     const struct config *c = p->options.config;
-    struct carrier_options options = {.loop = p->options.loop,
-                                      .jobs = p->options.jobs,
-                                      .quorum = {.sid = c->ensemble.my_id,
-                                                 .observer = c->ensemble.observer,
-                                                 .config = &c->ensemble.quorum,
-                                                 .tick_ms = c->server.tick_ms,
-                                                 .init_limit = c->ensemble.init_limit,
-                                                 .sync_limit = c->ensemble.sync_limit,
-                                                 .recent_bytes = RECENT_BYTES,
-                                                 .seed = p->options.seed,
-                                                 .touches = p->options.touches,
-                                                 .host = p->options.host},
-                                      .packet_bytes = (size_t)c->server.max_packet_bytes +
-                                                      (size_t)c->server.max_packet_extra_bytes,
-                                      .output_bytes = OUTPUT_BYTES,
-                                      .keepalive = c->net.tcp_keepalive,
-                                      .member = p->options.member,
-                                      .notify = on_election_notify,
-                                      .notify_arg = p};
+    struct carrier_options options = {
+        .loop = p->options.loop,
+        .jobs = p->options.jobs,
+        .quorum = {.sid = c->ensemble.my_id,
+                   .observer = c->ensemble.observer,
+                   .config = &c->ensemble.quorum,
+                   .tick_ms = c->server.tick_ms,
+                   .init_limit = c->ensemble.init_limit,
+                   .sync_limit = c->ensemble.sync_limit,
+                   .connect_limit = c->ensemble.connect_limit,
+                   .min_notification_ms = c->ensemble.min_notification_ms,
+                   .max_notification_ms = c->ensemble.max_notification_ms,
+                   .recent_bytes = RECENT_BYTES,
+                   .seed = p->options.seed,
+                   .touches = p->options.touches,
+                   .host = p->options.host},
+        .packet_bytes =
+            (size_t)c->server.max_packet_bytes + (size_t)c->server.max_packet_extra_bytes,
+        .output_bytes = OUTPUT_BYTES,
+        .keepalive = c->ensemble.tcp_keepalive,
+        .member = p->options.member,
+        .notify = on_election_notify,
+        .notify_arg = p};
 
     return carrier_new(&options);
 }

@@ -501,8 +501,12 @@ struct quorum *quorum_new(const struct quorum_options *options)
     q->leader_sid = SID_NOBODY;
     strbuf_init(&q->config_text, STRBUF_NO_LIMIT);
     quorum_config_write(q->config, &q->config_text);
-    q->election = election_new(&(struct election_options){
-        .id = options->sid, .observer = options->observer, .config = q->config});
+    q->election =
+        election_new(&(struct election_options){.id = options->sid,
+                                                .observer = options->observer,
+                                                .config = q->config,
+                                                .min_interval_ms = options->min_notification_ms,
+                                                .max_interval_ms = options->max_notification_ms});
     election_effects_init(&q->elected);
     history_init(&q->history, 0);
     recent_init(&q->recent, options->recent_bytes);
