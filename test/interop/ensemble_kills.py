@@ -1,0 +1,432 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""kill -9 and SIGSTOP in a loop on a running ensemble under load; a history checker decides.
+
+    ensemble_kills.py [--kinds ppp] [--rounds 200] [--clients 4] [--seed N]
+
+Clients write and read shared registers, create nodes of their own and hold an ephemeral node each,
+with several requests under way, through whatever member they reach. Meanwhile the leader, a
+follower, two members or all of them are killed or paused, and come back at once, after a while, or
+are killed again while they recover. What must be so in the end: nothing acknowledged is missing,
+writes and sync+read are linearizable per register, a session's zxids never go back, its writes
+happen in its order, no session is lost, abandoned ones do end, and all members have the same tree.
+"""
+import argparse
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+
+import pawld_ensemble as pe
+import tree_dump
+import zkwire as zk
+from patience import wait_until
+from register_history import History, Operation
+
+REGISTERS = 5
+SESSION_MS = 60000
+GHOST_MS = 1000
+SILENCE_SECONDS = (0.3, 1.0, 4.0)  # a member that says nothing so long is left for another
+PROGRESS_SECONDS = 120             # until writes go on when a quorum is there
+PROGRESS_WRITES = 20
+ROUNDS = (("kill", "leader"), ("alone", "leader"), ("kill", "follower"), ("kill", "two"),
+          ("pause", "leader"), ("kill", "all"), ("kill", "two followers"), ("pause", "follower"),
+          ("pause", "two"), ("pause", "all"))
+
+
+class Wrong(Exception):
+    """The ensemble broke a promise."""
+
+
+class Client(threading.Thread):
+    def __init__(self, number, ports, seed, history):
+        super().__init__(daemon=True, name="client %d" % number)
+        self.number, self.ports, self.history = number, ports, history
+        self.random = random.Random("%s/%d" % (seed, number))
+        self.root = "/k/c%d" % number
+        self.created = {}           # path: zxid, acknowledged
+        self.under_way = deque()    # what to do with each answer
+        self.next_id = self.n_done = 0
+        self.session_id, self.passwd, self.last_zxid = 0, bytes(16), 0
+        self.last_contact = time.monotonic()
+        self.seen = {}              # key: version, by this session
+        self.conn = None
+        self.leave = False
+        self.error = None
+
+    def run(self):
+        try:
+            while not self.leave:
+                try:
+                    self.connect()
+                    self.load()
+                except (zk.Closed, zk.Timeout, OSError):
+                    self.under_way.clear()
+                    self.conn.close()
+        except Exception as e:  # noqa: B902: whatever it is, the main thread reports it
+            self.error = "%s: %s: %s" % (self.name, type(e).__name__, e)
+
+    # -- connecting --
+
+    def connect(self):
+        deadline = time.monotonic() + PROGRESS_SECONDS
+        while not self.try_connect():
+            if time.monotonic() > deadline:
+                raise Wrong("no connection for %d s" % PROGRESS_SECONDS)
+            time.sleep(0.01)  # somebody else starts the servers
+
+    def try_connect(self):
+        began = time.monotonic()
+        try:
+            conn = zk.Conn(self.random.choice(self.ports),
+                           timeout=self.random.choice(SILENCE_SECONDS))
+            answer = conn.handshake(SESSION_MS, self.session_id, self.passwd, self.last_zxid)
+        except (zk.Closed, zk.Timeout, OSError):
+            return False
+        if answer["timeOut"] == 0 or self.session_id not in (0, answer["sessionId"]):
+            raise Wrong("session 0x%x was not taken back, %.1f s after the last answer" % (
+                self.session_id, began - self.last_contact))
+        self.conn = conn
+        if self.session_id == 0:
+            self.session_id, self.passwd = answer["sessionId"], answer["passwd"]
+        return True
+
+    # -- load --
+
+    def load(self):
+        self.make_place()
+        while not self.leave:
+            window = self.random.choice((1, 4, 32))
+            for _ in range(self.random.randrange(1, 100)):
+                while len(self.under_way) < window:
+                    self.random.choice((self.write, self.write, self.read, self.create))()
+                self.receive()
+        while self.under_way:
+            self.receive()
+
+    def make_place(self):
+        """Its folder and its ephemeral node; when it comes back, they must be there."""
+        known = self.root + "/e" in self.created
+        for path, flags in ((self.root, 0), (self.root + "/e", 1)):
+            if not known:
+                self.send(zk.CREATE, {"path": path, "data": b"", "acl": zk.WORLD_ALL,
+                                      "flags": flags}, self.may_exist)
+        while self.under_way:
+            self.receive()
+        self.send(zk.SYNC, {"path": "/"}, lambda reply: self.check(reply))
+        self.send(zk.EXISTS, {"path": self.root + "/e", "watch": False}, self.must_own)
+        while self.under_way:
+            self.receive()
+
+    def may_exist(self, reply):
+        if reply.err not in (0, -110):
+            raise Wrong("%r" % (reply,))
+
+    def must_own(self, reply):
+        self.check(reply)
+        stat = reply.body["stat"]
+        if stat["ephemeralOwner"] != self.session_id:
+            raise Wrong("its ephemeral node is of 0x%x" % stat["ephemeralOwner"])
+        known = self.created.setdefault(self.root + "/e", stat["czxid"])
+        if known != stat["czxid"]:
+            raise Wrong("its ephemeral node of 0x%x has become one of 0x%x" % (known,
+                                                                             stat["czxid"]))
+
+    def send(self, op, fields, answered):
+        self.under_way.append(answered)
+        self.conn.send(op, fields)
+
+    def receive(self):
+        reply = self.conn.recv()
+        if reply.zxid < self.last_zxid:
+            raise Wrong("zxid goes back from 0x%x to 0x%x" % (self.last_zxid, reply.zxid))
+        self.last_zxid = max(self.last_zxid, reply.zxid)
+        self.last_contact = time.monotonic()
+        self.under_way.popleft()(reply)
+        self.n_done += 1
+
+    def check(self, reply):
+        if reply.err == -118:  # a request of before: this connection is not the session's any more
+            raise zk.Closed()
+        if reply.err != 0:
+            raise Wrong("%r" % (reply,))
+
+    def new_id(self):
+        self.next_id += 1
+        return self.next_id
+
+    def key(self):
+        return "/k/r%d" % self.random.randrange(REGISTERS)
+
+    def write(self):
+        o = Operation(self.number, self.key(), b"%d.%d" % (self.number, self.new_id()))
+        self.history.began(o)
+        self.send(zk.SET_DATA, {"path": o.key, "data": o.data, "version": -1},
+                  lambda reply: self.finish(o, reply, o.data))
+
+    def read(self):
+        """Behind a sync, or without: then it only must not go back for this session."""
+        key = self.key()
+        if self.random.random() < 0.5:
+            o = Operation(self.number, key)
+            self.history.began(o)
+            self.send(zk.SYNC, {"path": key}, self.check)
+        else:
+            o = None
+        self.send(zk.GET_DATA, {"path": key, "watch": False},
+                  lambda reply: self.finish(o, reply, None, key))
+
+    def finish(self, o, reply, data, key=None):
+        self.check(reply)
+        key = o.key if o else key
+        stat = reply.body["stat"]
+        data = reply.body["data"] if data is None else data
+        if stat["version"] < self.seen.get(key, 0):
+            raise Wrong("%s goes back from version %d to %d" % (key, self.seen[key],
+                                                                stat["version"]))
+        self.seen[key] = stat["version"]
+        self.history.saw(key, data, stat, self.name)
+        if o:
+            o.done(data, stat)
+
+    def create(self):
+        path = "%s/n%d" % (self.root, self.new_id())
+
+        def made(reply):
+            self.check(reply)
+            self.created[path] = reply.zxid
+        self.send(zk.CREATE, {"path": path, "data": b"", "acl": zk.WORLD_ALL, "flags": 0}, made)
+
+
+class Story:
+    def __init__(self, options, folder):
+        self.options = options
+        self.random = random.Random(options.seed)
+        self.members = pe.make(options.kinds, folder)
+        ours = [m for m in self.members if isinstance(m, pe.PawlMember)]
+        for m in ours:  # often new files, and sometimes somebody is too far behind for a DIFF
+            m.config.update(snapCount=str(self.random.choice((50, 300, 2000))), commitLogCount="50")
+        self.history = History()
+        self.ghosts = []
+        ports = [m.port for m in self.members]
+        self.clients = [Client(i, ports, options.seed, self.history)
+                        for i in range(options.clients)]
+
+    # -- the load's own --
+
+    def begin(self):
+        for m in self.members:
+            m.start(wait=False)
+        pe.wait_settled(self.members)
+        conn = pe.connect(self.members[0])
+        pe.create(conn, "/k", b"")
+        pe.create(conn, "/ghosts", b"")
+        for i in range(REGISTERS):
+            pe.create(conn, "/k/r%d" % i, b"")
+        conn.close()
+        for c in self.clients:
+            c.start()
+
+    def n_done(self):
+        return sum(c.n_done for c in self.clients)
+
+    def complain(self):
+        """Whatever is wrong already ends the story."""
+        for c in self.clients:
+            if c.error:
+                raise Wrong(c.error)
+        if self.history.wrong:
+            raise Wrong("; ".join(self.history.wrong[:3]))
+        for m in self.members:
+            if m.process.poll() not in (None, -signal.SIGKILL):
+                raise m.error("ended by itself with %s" % m.process.poll())
+
+    def wait_progress(self, each=False):
+        before = [c.n_done for c in self.clients]
+
+        def gone_on():
+            self.complain()
+            grown = [c.n_done - n for c, n in zip(self.clients, before)]
+            return min(grown) > 0 if each else sum(grown) >= PROGRESS_WRITES
+        wait_until(gone_on, "writes to go on", PROGRESS_SECONDS)
+
+    # -- faults --
+
+    def leave_ghost(self, member):
+        """A session that never comes back."""
+        try:
+            conn = zk.Conn(member.port, timeout=1.0)
+            conn.handshake(GHOST_MS)
+            path = "/ghosts/%d" % len(self.ghosts)
+            reply, _ = conn.call(zk.CREATE, {"path": path, "data": b"", "acl": zk.WORLD_ALL,
+                                             "flags": 1})
+            self.ghosts.append(path)
+            conn.close()
+        except (zk.Closed, zk.Timeout, OSError):
+            pass
+
+    def leader(self):
+        def lead():
+            self.complain()
+            return next((m for m in self.members if m.mode() == "leader"), None)
+        return wait_until(lead, "a leader", PROGRESS_SECONDS)
+
+    def pick(self, who):
+        leader = self.leader()
+        rest = [m for m in self.members if m is not leader]
+        self.random.shuffle(rest)
+        if who == "leader":
+            return [leader]
+        if who == "follower":
+            return rest[:1]
+        if who == "two":
+            return [leader, rest[0]]
+        if who == "two followers":
+            return rest[:2]
+        return list(self.members)
+
+    def pass_time(self):
+        """A moment of any length: faults come whenever they do."""
+        time.sleep(self.random.choice((0, 0.01, 0.05, 0.3)))
+
+    def kill(self, picked):
+        for m in picked:
+            m.kill9()
+        if self.random.random() < 0.5 and len(picked) <= (len(self.members) - 1) // 2:
+            self.wait_progress()
+        else:
+            self.pass_time()
+        for m in picked:
+            m.start(wait=False)
+        if self.random.random() < 0.25:  # again, while they recover
+            self.pass_time()
+            again = self.random.choice(picked)
+            again.kill9()
+            again.start(wait=False)
+
+    def stop_for_a_while(self, members, is_stopped):
+        for m in members:
+            m.signal(signal.SIGSTOP if is_stopped else signal.SIGCONT)
+            m.paused = is_stopped
+
+    def pause(self, picked):
+        self.stop_for_a_while(picked, True)
+        if self.random.random() < 0.5 and len(picked) <= (len(self.members) - 1) // 2:
+            self.wait_progress()
+        else:
+            self.pass_time()
+        self.stop_for_a_while(picked, False)
+
+    def alone(self, picked):
+        """It dies with proposals that nobody else has: never to return."""
+        rest = [m for m in self.members if m not in picked]
+        self.stop_for_a_while(rest, True)
+        time.sleep(0.3)  # it takes what it can get
+        for m in picked:
+            m.kill9()
+        self.stop_for_a_while(rest, False)
+        self.wait_progress()
+        for m in picked:
+            m.start(wait=False)
+
+    def round(self, number):
+        how, who = ROUNDS[number % len(ROUNDS)]
+        picked = self.pick(who)
+        if self.options.verbose:
+            print("%.1f round %d: %s %s %s" % (time.monotonic(), number, how, who,
+                                              [m.number for m in picked]), flush=True)
+        self.leave_ghost(self.random.choice(self.members))
+        getattr(self, how)(picked)
+        self.wait_progress()
+        if self.random.random() < 0.5:
+            self.wait_settled()
+
+    def wait_settled(self):
+        def settled():
+            self.complain()
+            modes = sorted(m.mode() for m in self.members)
+            return modes == ["follower"] * (len(modes) - 1) + ["leader"]
+        wait_until(settled, "a leader and its followers", PROGRESS_SECONDS)
+
+    # -- the end --
+
+    def finish(self):
+        self.wait_settled()
+        self.wait_progress(each=True)
+        for c in self.clients:
+            c.leave = True
+        for c in self.clients:
+            c.join(PROGRESS_SECONDS)
+            if c.is_alive():
+                raise Wrong("%s waits for an answer" % c.name)
+        self.complain()
+        self.wait_settled()
+        wait_until(self.ghosts_gone, "the sessions left behind to end", PROGRESS_SECONDS)
+        wait_until(lambda: pe.in_step(self.members), "all in step", PROGRESS_SECONDS)
+        self.judge(tree_dump.dump(self.members[0].port, pe.LOCAL))
+        return pe.same_trees(self.members)
+
+    def ghosts_gone(self):
+        conn = pe.connect(self.leader())
+        reply, _ = conn.call(zk.GET_CHILDREN, {"path": "/ghosts", "watch": False})
+        conn.call(zk.CLOSE_SESSION, {})
+        conn.close()
+        self.complain()
+        return reply.body["children"] == []
+
+    def judge(self, tree):
+        for i in range(REGISTERS):
+            node = tree["/k/r%d" % i]
+            self.history.saw("/k/r%d" % i, node["data"], node, "in the end")
+            newest = max((o.version or 0 for o in self.history.operations["/k/r%d" % i]), default=0)
+            if node["version"] < newest:
+                raise Wrong("/k/r%d ends at version %d and was at %d" % (i, node["version"],
+                                                                        newest))
+        for c in self.clients:
+            for path, zxid in c.created.items():
+                if path not in tree or tree[path]["czxid"] != zxid:
+                    raise Wrong("%s of 0x%x is lost: %r" % (path, zxid, tree.get(path)))
+        wrong = self.history.verdict()
+        if wrong:
+            raise Wrong("%d, first: %s" % (len(wrong), "; ".join(wrong[:5])))
+
+    def play(self):
+        try:
+            self.begin()
+            for number in range(self.options.rounds):
+                self.round(number)
+            nodes = self.finish()
+            print("ensemble_kills: %s: passed, seed %d, %d rounds, %d answers, %d nodes" % (
+                self.options.kinds, self.options.seed, self.options.rounds, self.n_done(), nodes))
+        finally:
+            for m in self.members:
+                m.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--kinds", default="ppp", help="ppp, ppppp, paa, ...: p is pawld")
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3), "big"))
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    folder = tempfile.mkdtemp(prefix="ensemble-kills-")
+    try:
+        Story(options, folder).play()
+    except Exception as e:  # whatever it was: the logs are kept
+        print("ensemble_kills: %s: FAILED, seed %d: %s: %s" % (options.kinds, options.seed,
+                                                             type(e).__name__, e))
+        print("ensemble_kills: logs in %s" % folder)
+        return 1
+    shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
