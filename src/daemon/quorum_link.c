@@ -246,6 +246,7 @@ static void link_receive(struct net_link *l)
         quorum_link_lost(l, "the other side closed it, or cannot be reached");
         return;
     }
+    l->heard_ms = quorum_net_now(n);
     if (l->input.len > 0) {
         strbuf_append_bytes(&l->input, bytes);
         ASSERT(!l->input.failed); /* out of memory */
@@ -346,10 +347,10 @@ static void part_tell_room(struct net_link *l, struct out_part *p)
     }
 }
 
-/* True: nothing is left to send. */
+/* True: nothing is left to send. What the end of a stream sets off may end the link as well. */
 static bool link_write(struct net_link *l)
 {
-    while (!list_empty(&l->parts)) {
+    while (l->state != CLOSED && !list_empty(&l->parts)) {
         struct out_part *p = container_of(l->parts.next, struct out_part, link);
 
         if (p->bytes.len > p->at && !link_write_part(l, p)) {
@@ -496,6 +497,7 @@ void quorum_net_resume(struct quorum_net *n, link_id link)
     if (l != NULL && l->is_held) {
         l->is_held = false;
         l->is_resumed = true;
+        l->heard_ms = quorum_net_now(n);
         quorum_link_wait(l);
         quorum_net_wake(n);
     }
@@ -508,6 +510,7 @@ void quorum_net_divert(struct quorum_net *n, link_id link)
     if (l != NULL) {
         ASSERT(!l->is_diverted);
         l->is_diverted = true;
+        l->heard_ms = quorum_net_now(n);
     }
 }
 

@@ -331,16 +331,25 @@ static void on_net_wake(uv_async_t *async)
     }
 }
 
-static bool is_overdue(const struct net_link *l, const char **reason)
+/* Why it is not waited for any longer; NULL: it is. */
+static const char *overdue(const struct net_link *l)
 {
     const struct quorum_net_options *o = &l->net->options;
-    uint64_t age = quorum_net_now(l->net) - l->since_ms;
+    uint64_t now_ms = quorum_net_now(l->net), age = now_ms - l->since_ms;
 
-    *reason = l->state == GREETING ? "it does not say who it is"
-                                   : "it takes nothing of what waits for it";
-    return (l->state == GREETING && age > (uint64_t)o->greeting_ms) ||
-           (l->state == ENDING && age > ENDING_MS) ||
-           (l->state == OPEN && l->is_dirty && age > (uint64_t)o->stall_ms);
+    if (l->state == GREETING && age > (uint64_t)o->greeting_ms) {
+        return "it does not say who it is";
+    }
+    if (l->state == ENDING && age > ENDING_MS) {
+        return "it does not take what was left for it";
+    }
+    if (l->state == OPEN && l->is_dirty && age > (uint64_t)o->stall_ms) {
+        return "it takes nothing of what waits for it";
+    }
+    if (l->is_diverted && !l->is_held && now_ms - l->heard_ms > (uint64_t)o->stall_ms) {
+        return "its snapshot does not go on";
+    }
+    return NULL;
 }
 
 static void on_net_sweep(uv_timer_t *timer)
@@ -353,7 +362,8 @@ static void on_net_sweep(uv_timer_t *timer)
         struct net_link *l = container_of(item, struct net_link, link);
 
         next = item->next;
-        if (l->state != CLOSED && is_overdue(l, &reason)) {
+        reason = overdue(l);
+        if (reason != NULL) {
             quorum_link_lost(l, reason);
         }
     }

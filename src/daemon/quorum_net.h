@@ -52,8 +52,9 @@ struct quorum_net_options {
     size_t packet_bytes; /* of the data of one packet */
     size_t output_bytes; /* that wait for one link */
     int64_t greeting_ms;
-    int64_t dial_ms;  /* one attempt, looking up included */
-    int64_t stall_ms; /* something waits for it, and it takes none of it */
+    int64_t dial_ms; /* one attempt, looking up included */
+    /* Something waits for it, and it takes none of it; or its stream does not go on. */
+    int64_t stall_ms;
     bool keepalive;
     struct quorum_net_events events;
 };

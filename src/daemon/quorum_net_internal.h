@@ -48,6 +48,7 @@ struct net_link {
     bool is_dirty;     /* something to send */
     bool is_untold;    /* CLOSED, and the owner does not know yet */
     uint64_t since_ms; /* of the state; OPEN: that it last took a byte */
+    uint64_t heard_ms; /* diverted: that something came, or began to be read again */
     struct strbuf input;
     struct list parts;
     size_t n_packets; /* bytes of packets in `parts` */

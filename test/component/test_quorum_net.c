@@ -39,6 +39,7 @@ struct end {
     int n_room;
     stream_id sent[MAX_LINKS];
     int n_sent;
+    link_id flood; /* who is sent more than it may be behind when a stream ends; 0: nobody */
 };
 
 static uv_loop_t loop;
@@ -107,11 +108,26 @@ static void on_room(void *arg, stream_id stream)
     e->n_room++;
 }
 
+/* Far more than a link may be behind, in packets that are allowed. */
+static void flood_link(struct end *e)
+{
+    static const uint8_t data[10000];
+    struct packet p = {.type = PACKET_PROPOSAL, .data = bytes_of(data, sizeof(data))};
+
+    p.auth.count = -1;
+    for (size_t sent = 0; sent <= OUTPUT_BYTES; sent += sizeof(data)) {
+        quorum_net_send(e->net, e->flood, &p);
+    }
+}
+
 static void on_sent(void *arg, stream_id stream)
 {
     struct end *e = arg;
 
     e->sent[e->n_sent++] = stream;
+    if (e->flood != 0) {
+        flood_link(e);
+    }
 }
 
 /* ---- the loop ---- */
@@ -577,6 +593,58 @@ static void who_takes_nothing_for_too_long_is_dropped(void **state)
     finish();
 }
 
+/* What is sent when a stream has ended can be too much at once: the link goes, and nothing else. */
+static void too_much_behind_a_stream_ends_the_link_only(void **state)
+{
+    link_id to_learner, to_leader;
+    stream_id stream;
+
+    (void)state;
+    begin(NULL);
+    join(&to_learner, &to_leader);
+    leader.flood = to_learner;
+    stream = quorum_net_stream(leader.net, to_learner);
+    quorum_net_stream_write(leader.net, stream, bytes_str("all of it"));
+    send_packet(&leader, to_learner, PACKET_NEW_LEADER, 1, 0);
+    quorum_net_stream_end(leader.net, stream);
+    UNTIL(leader.n_down == 1);
+    assert_int_equal(leader.n_sent, 1);
+    finish();
+}
+
+/* A snapshot of which nothing more comes. While it is held back by its own side it may be silent.
+ */
+static void a_stream_that_does_not_go_on_ends_the_link(void **state)
+{
+    struct quorum_net_options quick = {.packet_bytes = PACKET_BYTES,
+                                       .output_bytes = OUTPUT_BYTES,
+                                       .greeting_ms = 60000,
+                                       .dial_ms = 60000,
+                                       .stall_ms = 300};
+    link_id to_learner, to_leader;
+    int64_t held_ms;
+    stream_id stream;
+
+    (void)state;
+    begin(NULL);
+    close_end(&learner);
+    open_end(&learner, &quick);
+    join(&to_learner, &to_leader);
+    learner.divert_at = 0x55;
+    learner.divert_len = 100;
+    learner.hold_at = 0x55;
+    send_packet(&leader, to_learner, PACKET_SNAP, 0x55, 0);
+    stream = quorum_net_stream(leader.net, to_learner);
+    quorum_net_stream_write(leader.net, stream, bytes_str("half of it"));
+    UNTIL(learner.n_packets == 1);
+    held_ms = now_ms();
+    UNTIL(now_ms() - held_ms > 3 * quick.stall_ms);
+    assert_int_equal(learner.n_down, 0);
+    quorum_net_resume(learner.net, to_leader);
+    UNTIL(learner.n_down == 1 && leader.n_down == 1);
+    finish();
+}
+
 static void a_peer_that_goes_is_noticed_after_its_last_packet(void **state)
 {
     uint8_t greeting[40] = "\0\0\0\x0b\0\0\0\0\0\0\0\0\0\0\0\x14";
@@ -613,6 +681,8 @@ int main(void)
         cmocka_unit_test(a_packet_above_the_limit_ends_the_link),
         cmocka_unit_test(who_does_not_read_is_dropped_at_the_limit),
         cmocka_unit_test(who_takes_nothing_for_too_long_is_dropped),
+        cmocka_unit_test(too_much_behind_a_stream_ends_the_link_only),
+        cmocka_unit_test(a_stream_that_does_not_go_on_ends_the_link),
         cmocka_unit_test(a_peer_that_goes_is_noticed_after_its_last_packet),
     };
 
