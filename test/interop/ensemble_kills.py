@@ -366,17 +366,27 @@ class Story:
                 raise Wrong("%s waits for an answer" % c.name)
         self.complain()
         self.wait_settled()
-        wait_until(self.ghosts_gone, "the sessions left behind to end", PROGRESS_SECONDS)
-        wait_until(lambda: pe.in_step(self.members), "all in step", PROGRESS_SECONDS)
-        self.judge(tree_dump.dump(self.members[0].port, pe.LOCAL))
-        return pe.same_trees(self.members)
+        self.wait_for(self.ghosts_gone, "the sessions left behind to end")
+        self.wait_for(lambda: pe.in_step(self.members), "all in step")
+        self.judge(self.wait_for(lambda: tree_dump.dump(self.members[0].port, pe.LOCAL), "a tree"))
+        return self.wait_for(lambda: pe.same_trees(self.members), "all trees")
+
+    def wait_for(self, condition, what):
+        """A member that was paused may notice only now that it has to find its leader again, and
+        closes its connections: it is asked once more."""
+        def is_so():
+            self.complain()
+            try:
+                return condition()
+            except (zk.Closed, zk.Timeout, OSError):
+                return False
+        return wait_until(is_so, what, PROGRESS_SECONDS)
 
     def ghosts_gone(self):
         conn = pe.connect(self.leader())
         reply, _ = conn.call(zk.GET_CHILDREN, {"path": "/ghosts", "watch": False})
         conn.call(zk.CLOSE_SESSION, {})
         conn.close()
-        self.complain()
         return reply.body["children"] == []
 
     def judge(self, tree):

@@ -1,0 +1,146 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Three of Apache's servers become pawld one at a time on the same folders, and Apache's again.
+
+    rolling_replacement.py --program BUILD/recipe_peer [--kill]
+
+Meanwhile clients write and read as in ensemble_kills.py, a libpawl client and kazoo hold a lock each
+and wait for the other's. Nobody is restarted but the servers. In the end nothing acknowledged is
+missing, no session was lost, each lock still has its first holder and goes to the one that waits.
+"""
+import argparse
+import logging
+import os
+import shutil
+import sys
+import tempfile
+
+from kazoo.client import KazooClient
+
+import ensemble
+import ensemble_kills as kills
+import kazoo_lock
+import pawld_ensemble as pe
+import peers
+
+SESSION_MS = 40000
+LONG_MS = 600000
+
+
+class Locks:
+    """/lock/ours is held by libpawl and wanted by kazoo, /lock/theirs the other way round."""
+
+    def __init__(self, program, addresses):
+        self.referee = peers.Referee()
+        self.peer = peers.Peer("libpawl", [program, addresses, str(SESSION_MS),
+                                           str(self.referee.port)]).wait_ready()
+        self.kazoo = KazooClient(addresses, timeout=SESSION_MS / 1000)
+        self.kazoo.start()
+        self.lost = []
+        self.kazoo.add_listener(lambda state: self.lost.append(state) if state == "LOST" else None)
+
+    def take(self):
+        assert self.peer.ask("a", "mutex-acquire", "/lock/ours", LONG_MS, kazoo_lock.MARKER) == "yes"
+        self.theirs = self.kazoo.Lock("/lock/theirs")
+        assert self.theirs.acquire()
+        self.kazoo_waits = kazoo_lock.Waiter(self.kazoo.Lock("/lock/ours"))
+        self.peer_waits = self.peer.tell("b", "mutex-acquire", "/lock/theirs", LONG_MS,
+                                         kazoo_lock.MARKER)
+        for path in ("/lock/ours", "/lock/theirs"):
+            peers.wait_until(lambda: len(self.kazoo.get_children(path)) == 2, "both at " + path)
+        self.queues = self.look()
+
+    def look(self):
+        return [sorted(self.kazoo.retry(self.kazoo.get_children, path), key=lambda n: n[-10:])
+                for path in ("/lock/ours", "/lock/theirs")]
+
+    def check(self):
+        """Nobody has moved."""
+        assert self.look() == self.queues, (self.look(), self.queues)
+        assert self.peer_waits.waits() and not self.kazoo_waits.held.is_set(), "a lock held twice"
+        assert not self.lost, "kazoo's session was lost"
+
+    def give(self):
+        self.peer.ask("a", "mutex-release", "/lock/ours")
+        self.kazoo_waits.has()
+        self.kazoo_waits.release()
+        self.theirs.release()
+        assert self.peer_waits.get() == "yes"
+        self.peer.ask("b", "mutex-release", "/lock/theirs")
+
+    def close(self):
+        self.peer.close()
+        self.kazoo.stop()
+        self.kazoo.close()
+        self.referee.close()
+
+
+class Story(kills.Story):
+    def replace(self, old, kind):
+        """The other kind of server on the same folder, ports and configuration."""
+        if self.options.kill:
+            old.kill9()
+        else:
+            old.stop()
+        folder = os.path.dirname(old.dir)
+        new = (pe.PawlMember(old.number, folder, {}) if kind == "p" else
+               ensemble.Member(old.number, folder, {}, False, ensemble.JAVA_OPTS))
+        new.config, new.ports = old.config, old.ports
+        new.port = new.fixed_port = old.port
+        self.members[old.number - 1] = new
+        new.start(wait=False)
+
+    def next_to_go(self, kind):
+        """Followers first, as an operator would; the leader last."""
+        old = [m for m in self.members if isinstance(m, pe.PawlMember) != (kind == "p")]
+        return sorted(old, key=lambda m: m.mode() == "leader")[0]
+
+    def replace_all(self, kind, locks):
+        for _ in self.members:
+            self.replace(self.next_to_go(kind), kind)
+            self.wait_settled()
+            self.wait_progress(each=True)
+            locks.check()
+
+    def play(self):
+        locks = None
+        try:
+            self.begin()
+            locks = Locks(self.options.program, ",".join(m.address for m in self.members))
+            locks.take()
+            for kind in self.options.then:
+                self.replace_all(kind, locks)
+            locks.give()
+            locks.close()
+            locks = None
+            nodes = self.finish()
+            print("rolling_replacement: passed, %d answers, %d nodes" % (self.n_done(), nodes))
+        finally:
+            if locks:
+                locks.close()
+            for m in self.members:
+                m.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--program", required=True, help="recipe_peer")
+    parser.add_argument("--kill", action="store_true", help="kill -9 instead of SIGTERM")
+    parser.add_argument("--kinds", default="aaa")
+    parser.add_argument("--then", default="pa", help="what all become, one after the other")
+    parser.add_argument("--clients", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    logging.disable(logging.WARNING)  # kazoo's lines about every connection that ends
+    folder = tempfile.mkdtemp(prefix="rolling-replacement-")
+    try:
+        Story(options, folder).play()
+    except Exception as e:  # whatever it was: the logs are kept
+        print("rolling_replacement: FAILED: %s: %s; logs in %s" % (type(e).__name__, e, folder))
+        return 1
+    shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
