@@ -69,7 +69,9 @@ class Client(threading.Thread):
                     self.under_way.clear()
                     self.conn.close()
         except Exception as e:  # noqa: B902: whatever it is, the main thread reports it
-            self.error = "%s: %s: %s" % (self.name, type(e).__name__, e)
+            self.error = "%s, by member %d: %s: %s" % (
+                self.name, self.ports.index(self.conn.sock.getpeername()[1]) + 1,
+                type(e).__name__, e)
 
     # -- connecting --
 
@@ -91,6 +93,8 @@ class Client(threading.Thread):
         if answer["timeOut"] == 0 or self.session_id not in (0, answer["sessionId"]):
             raise Wrong("session 0x%x was not taken back, %.1f s after the last answer" % (
                 self.session_id, began - self.last_contact))
+        if self.conn:  # answers are recognised by session and xid: no number is used twice
+            conn.next_xid = self.conn.next_xid
         self.conn = conn
         if self.session_id == 0:
             self.session_id, self.passwd = answer["sessionId"], answer["passwd"]
