@@ -182,9 +182,15 @@ static void begin_receiving(struct quorum *q)
     q->learner.acked = history_last(&q->history);
 }
 
+/* What lies before the history that is known may be in older files. */
+static bool may_be_cut_at(const struct history *h, int64_t zxid)
+{
+    return zxid >= 0 && (zxid <= h->base || history_has(h, zxid));
+}
+
 static void take_trunc(struct quorum *q, int64_t zxid)
 {
-    if (zxid < 0 || zxid > history_last(&q->history)) {
+    if (!may_be_cut_at(&q->history, zxid)) {
         quorum_leave(q, "the leader would cut what is not there");
         return;
     }

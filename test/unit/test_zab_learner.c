@@ -445,6 +445,24 @@ static void what_comes_out_of_turn_ends_it(void **state)
     quorum_fixture_fini(&f);
 }
 
+/* Java's leader names its epoch's beginning if nothing of the epoch is committed yet. */
+static void a_log_is_cut_at_records_only(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    serving(&f);
+    from_leader(&f, PACKET_PROPOSAL, E2 + 1);
+    fixture_zxid(&f, QUORUM_IN_LOG_DURABLE, E2 + 1);
+    fixture_step(&f, &(struct quorum_input){.kind = QUORUM_IN_LINK_DOWN, .link = LEADER});
+    fixture_zxid(&f, QUORUM_IN_STOPPED, E2 + 1);
+    quorum_fixture_elect(&f, 2);
+    fixture_dialled(&f, LEADER, 2);
+    from_leader(&f, PACKET_LEADER_INFO, E2);
+    from_leader(&f, PACKET_TRUNC, E2);
+    assert_leaves(&f, "the leader would cut what is not there");
+}
+
 static void a_log_that_could_not_be_cut_as_asked_is_no_history(void **state)
 {
     struct quorum_fixture f;
@@ -575,6 +593,7 @@ int main(void)
         cmocka_unit_test(a_hole_between_proposals_is_not_accepted),
         cmocka_unit_test(a_commit_out_of_order_is_not_accepted),
         cmocka_unit_test(what_comes_out_of_turn_ends_it),
+        cmocka_unit_test(a_log_is_cut_at_records_only),
         cmocka_unit_test(a_log_that_could_not_be_cut_as_asked_is_no_history),
         cmocka_unit_test(a_refused_leader_is_dialled_again_for_a_second),
         cmocka_unit_test(a_dial_without_an_answer_ends_after_its_limit),
