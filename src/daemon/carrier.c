@@ -556,8 +556,9 @@ static void carrier_listen(struct carrier *c)
     size_t n = addresses_of(c, c->options.quorum.sid, own, ADDRESSES_MAX);
 
     if (quorum_net_listen(c->net, own, n) != PAWL_OK) {
-        log_error("as leader this server has to listen on its quorum port, and cannot: no other "
-                  "server can follow it");
+        log_error("as leader this server has to listen on its quorum port, and cannot: another "
+                  "server has to lead");
+        carrier_do(c, &(struct quorum_input){.kind = QUORUM_IN_LISTEN_FAILED});
     }
 }
 

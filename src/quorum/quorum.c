@@ -11,7 +11,12 @@
 enum broken_rule broken_rule = BROKEN_NONE;
 #endif
 
-enum { REST_FIRST_US = 5 * 1000, REST_LAST_US = 1000 * 1000 };
+enum {
+    REST_FIRST_US = 5 * 1000,
+    REST_LAST_US = 1000 * 1000,
+    /* Longer than learners knock at a closed port and rest: they elect another one meanwhile. */
+    REST_DEAF_US = 4 * 1000 * 1000,
+};
 
 /* --- effects --- */
 
@@ -293,10 +298,12 @@ static void rest(struct quorum *q)
 {
     int64_t rest_us = (int64_t)REST_FIRST_US << (q->n_in_vain < 10 ? q->n_in_vain : 10);
 
+    rest_us = rest_us < REST_LAST_US ? rest_us : REST_LAST_US;
     quorum_move(q, QUORUM_RESTING);
     q->role = MEMBER_LOOKING;
     q->leader_sid = SID_NOBODY;
-    q->rest_us = q->now_us + (rest_us < REST_LAST_US ? rest_us : REST_LAST_US);
+    q->rest_us = q->now_us + (q->is_deaf ? REST_DEAF_US : rest_us);
+    q->is_deaf = false;
 }
 
 /* The tree has all that is logged, committed or not: it is our history, and if we lead it will be
@@ -309,7 +316,7 @@ static void stopped(struct quorum *q, int64_t zxid)
     ASSERT(zxid == history_last(&q->history));
     q->durable = zxid;
     q->committed = zxid;
-    if (q->n_in_vain <= 1) {
+    if (q->n_in_vain <= 1 && !q->is_deaf) {
         look(q, vote);
     } else {
         rest(q);

@@ -61,10 +61,11 @@ enum quorum_input_kind {
     QUORUM_IN_NOTIFICATION, /* sid, bytes: a notification's payload, without its length */
     QUORUM_IN_REFUSED,      /* sid: nobody listens at its election port */
 
-    QUORUM_IN_LINK_UP,     /* link, sid: dialled to sid; or accepted, and sid is SID_NOBODY */
-    QUORUM_IN_LINK_DOWN,   /* link: gone, whoever ended it */
-    QUORUM_IN_DIAL_FAILED, /* sid: no link came of the last DIAL */
-    QUORUM_IN_PACKET,      /* link, packet */
+    QUORUM_IN_LINK_UP,       /* link, sid: dialled to sid; or accepted, and sid is SID_NOBODY */
+    QUORUM_IN_LINK_DOWN,     /* link: gone, whoever ended it */
+    QUORUM_IN_DIAL_FAILED,   /* sid: no link came of the last DIAL */
+    QUORUM_IN_PACKET,        /* link, packet */
+    QUORUM_IN_LISTEN_FAILED, /* LISTEN came to nothing: nobody can follow us */
 
     QUORUM_IN_LOG_DURABLE, /* zxid: the log is on disk up to here */
     QUORUM_IN_EPOCH_SAVED, /* which, epoch */

@@ -122,6 +122,7 @@ static const char *const input_names[] = {
     [QUORUM_IN_LINK_UP] = "LINK_UP",
     [QUORUM_IN_LINK_DOWN] = "LINK_DOWN",
     [QUORUM_IN_DIAL_FAILED] = "DIAL_FAILED",
+    [QUORUM_IN_LISTEN_FAILED] = "LISTEN_FAILED",
     [QUORUM_IN_PACKET] = "PACKET",
     [QUORUM_IN_LOG_DURABLE] = "LOG_DURABLE",
     [QUORUM_IN_EPOCH_SAVED] = "EPOCH_SAVED",
@@ -150,6 +151,7 @@ void trace_input(struct strbuf *out, const struct quorum_input *in)
         break;
     case QUORUM_IN_TICK:
     case QUORUM_IN_RESIGN:
+    case QUORUM_IN_LISTEN_FAILED:
         break;
     case QUORUM_IN_NOTIFICATION:
         put_sid(out, in->sid);

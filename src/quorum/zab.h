@@ -156,6 +156,7 @@ struct quorum {
     enum member_state role; /* MEMBER_LOOKING while nobody is elected */
     int n_in_vain;          /* roles in a row that ended before we served */
     int64_t rest_us;        /* RESTING until then */
+    bool is_deaf;           /* the role ended because nobody could connect to us */
     int64_t leader_sid;
     int64_t now_us;
     struct quorum_effects *out; /* of the step under way */

@@ -410,6 +410,13 @@ static void answer(struct quorum *q, link_id id, const struct packet *packet)
     }
 }
 
+/* Its learners would be refused, leave, and elect us again. */
+static void listen_failed(struct quorum *q)
+{
+    q->is_deaf = true;
+    quorum_leave(q, "the quorum port cannot be listened on");
+}
+
 void leader_step(struct quorum *q, const struct quorum_input *in)
 {
     switch (in->kind) {
@@ -442,6 +449,9 @@ void leader_step(struct quorum *q, const struct quorum_input *in)
         break;
     case QUORUM_IN_ANSWER:
         answer(q, in->link, in->packet);
+        break;
+    case QUORUM_IN_LISTEN_FAILED:
+        listen_failed(q);
         break;
     case QUORUM_IN_SYNC:
         confirm_wish(q, in->link);

@@ -3,7 +3,9 @@
  * Only the clients and the election's transport are played by the test. */
 #define _GNU_SOURCE
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -657,6 +659,32 @@ static void who_missed_something_is_brought_up_to_date_from_the_log(void **state
     assert_int_equal(late->n_replaced, 0); /* it was a DIFF */
 }
 
+/* A port that is taken, and at which nobody answers. */
+static int take_port(int *port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(a);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+    *port = ntohs(a.sin_port);
+    return fd;
+}
+
+static void who_cannot_listen_leaves_the_lead_to_another(void **state)
+{
+    int fd = take_port(&config.member[N - 1].address[0].quorum_port);
+
+    (void)state;
+    start_all(); /* they would elect the last one */
+    assert_true(leader() != &members[N - 1]);
+    propose_many(5);
+    UNTIL(in_step());
+    expect_same_trees();
+    close(fd);
+}
+
 static void a_new_leader_goes_on_when_the_old_one_is_gone(void **state)
 {
     struct member *old;
@@ -824,6 +852,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY(three_elect_a_leader_and_keep_their_logs_in_step),
         STORY(who_missed_something_is_brought_up_to_date_from_the_log),
+        STORY(who_cannot_listen_leaves_the_lead_to_another),
         STORY(a_new_leader_goes_on_when_the_old_one_is_gone),
         STORY(a_snapshot_replaces_the_history_of_who_is_behind),
         STORY(several_get_a_snapshot_at_once),

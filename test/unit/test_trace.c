@@ -44,6 +44,7 @@ static void inputs_as_lines(void **state)
     INPUT("LINK_UP link 3 m2", .kind = QUORUM_IN_LINK_UP, .link = 3, .sid = 2);
     INPUT("LINK_DOWN link 3", .kind = QUORUM_IN_LINK_DOWN, .link = 3);
     INPUT("DIAL_FAILED m2", .kind = QUORUM_IN_DIAL_FAILED, .sid = 2);
+    INPUT("LISTEN_FAILED", .kind = QUORUM_IN_LISTEN_FAILED);
     INPUT("PACKET link 3 ACK 0x100000005", .kind = QUORUM_IN_PACKET, .link = 3, .packet = &ack);
     INPUT("PACKET link 3 ACKEPOCH 0x100000005 current -1", .kind = QUORUM_IN_PACKET, .link = 3,
           .packet = &promise);
