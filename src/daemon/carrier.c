@@ -729,10 +729,12 @@ static void carrier_step(struct carrier *c, const struct quorum_input *in)
 static void copy_packet(struct kept_input *k, const struct packet *p)
 {
     struct strbuf *b = &k->bytes;
+    enum stream_read rc;
     size_t used = 0;
 
     packet_write(b, p);
-    ASSERT(packet_read(strbuf_bytes(b), b->len, &k->packet, &used) == STREAM_WHOLE);
+    rc = packet_read(strbuf_bytes(b), b->len, &k->packet, &used);
+    ASSERT(rc == STREAM_WHOLE);
     k->in.packet = &k->packet;
 }
 
