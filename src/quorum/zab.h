@@ -255,6 +255,9 @@ void confirm_pong(struct quorum *q, struct peer *p); /* one was answered */
 void confirm_ack(struct quorum *q, struct peer *p, int64_t zxid);
 /* Answers what can be answered. */
 void confirm_release(struct quorum *q);
+/* Whether a sync came before `zxid` was proposed; a quorum has acked it: answers those. */
+bool confirm_is_due(const struct quorum *q, int64_t zxid);
+void confirm_before(struct quorum *q, int64_t zxid);
 void confirm_clear(struct quorum *q);
 
 /* --- zab_learner.c --- */

@@ -121,6 +121,21 @@ static void tell_commit(struct quorum *q, const struct recent_entry *entry)
     }
 }
 
+/* A sync has its place between what was proposed before it came and what was proposed later: a
+ * Java learner takes commits and syncs for answers to its requests in their order. */
+static void commit_before_sync(struct quorum *q, size_t i)
+{
+    int64_t next = recent_at(&q->recent, i)->zxid;
+
+    if (!confirm_is_due(q, next)) {
+        return;
+    }
+    if (i > 0 && recent_at(&q->recent, i - 1)->zxid > q->committed) {
+        quorum_commit(q, recent_at(&q->recent, i - 1)->zxid);
+    }
+    confirm_before(q, next);
+}
+
 void broadcast_advance(struct quorum *q)
 {
     int64_t zxid;
@@ -135,6 +150,7 @@ void broadcast_advance(struct quorum *q)
     }
     i = recent_behind(&q->recent, q->committed);
     for (; i < q->recent.count && recent_at(&q->recent, i)->zxid <= zxid; i++) {
+        commit_before_sync(q, i);
         tell_commit(q, recent_at(&q->recent, i));
     }
     quorum_commit(q, zxid);

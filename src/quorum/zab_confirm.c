@@ -7,6 +7,9 @@
  * of every quorum, which before that has stopped to answer us. One round of PINGs serves all syncs
  * that came before it began; those that come while it runs wait for the next one.
  *
+ * A quorum's ack of a proposal that was made after the sync came proves the same; and the sync is
+ * answered before that proposal's commit is told.
+ *
  * A learner answers each PING behind UPTODATE, and in order: so they are matched by counting. */
 #include <stdlib.h>
 
@@ -109,14 +112,35 @@ static void grant(struct quorum *q, const struct wish *wish)
     }
 }
 
+static void grant_first(struct quorum *q)
+{
+    struct leader *l = &q->leader;
+
+    grant(q, wish_at(l, 0));
+    l->wishes_first = (l->wishes_first + 1) & (l->wishes_capacity - 1);
+    l->n_wishes--;
+}
+
 void confirm_release(struct quorum *q)
 {
     struct leader *l = &q->leader;
 
     while (l->n_wishes > 0 && can_be_granted(q, wish_at(l, 0))) {
-        grant(q, wish_at(l, 0));
-        l->wishes_first = (l->wishes_first + 1) & (l->wishes_capacity - 1);
-        l->n_wishes--;
+        grant_first(q);
+    }
+}
+
+bool confirm_is_due(const struct quorum *q, int64_t zxid)
+{
+    return q->leader.n_wishes > 0 && wish_at(&q->leader, 0)->zxid < zxid;
+}
+
+/* A quorum has acked `zxid`, which was proposed after these syncs came: it still follows us. */
+void confirm_before(struct quorum *q, int64_t zxid)
+{
+    while (confirm_is_due(q, zxid)) {
+        ASSERT(wish_at(&q->leader, 0)->zxid <= q->committed);
+        grant_first(q);
     }
 }
 

@@ -121,6 +121,38 @@ static void what_was_proposed_before_is_committed_first(void **state)
     quorum_fixture_fini(&f);
 }
 
+/* Java's learners take commits and syncs for answers to their requests in their order. */
+static void a_sync_is_answered_before_what_came_after_it(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    active(&f);
+    sync_of(&f, 11); /* a round begins */
+    fixture_propose(&f, E1 + 1);
+    sync_of(&f, 12); /* too late for it */
+    sync_of(&f, 0);
+    fixture_propose(&f, E1 + 2);
+    fixture_zxid(&f, QUORUM_IN_LOG_DURABLE, E1 + 2);
+    ack(&f, 12, E1 + 2);
+    assert_did(&f, "SEND link 11 SYNC 0x0\n"
+                   "SEND link 11 PING 0x100000002\n"
+                   "SEND link 12 PING 0x100000002\n"
+                   "SEND link 11 COMMIT 0x100000001\n"
+                   "SEND link 12 COMMIT 0x100000001\n"
+                   "SEND link 14 INFORM 0x100000001 7 bytes\n"
+                   "COMMIT 0x100000001\n"
+                   "SEND link 12 SYNC 0x0\n"
+                   "SYNCED\n"
+                   "SEND link 11 COMMIT 0x100000002\n"
+                   "SEND link 12 COMMIT 0x100000002\n"
+                   "SEND link 14 INFORM 0x100000002 7 bytes\n"
+                   "COMMIT 0x100000002\n");
+    pong(&f, 11);
+    assert_did(&f, "RECEIVED link 11 m1 PING 0x100000000 0 bytes\n"); /* each is answered once */
+    quorum_fixture_fini(&f);
+}
+
 static void an_ack_of_a_later_proposal_is_as_good_as_a_ping(void **state)
 {
     struct quorum_fixture f;
@@ -231,6 +263,7 @@ int main(void)
         cmocka_unit_test(answers_to_earlier_pings_prove_nothing),
         cmocka_unit_test(an_observer_proves_nothing),
         cmocka_unit_test(what_was_proposed_before_is_committed_first),
+        cmocka_unit_test(a_sync_is_answered_before_what_came_after_it),
         cmocka_unit_test(an_ack_of_a_later_proposal_is_as_good_as_a_ping),
         cmocka_unit_test(syncs_that_come_during_a_round_share_the_next_one),
         cmocka_unit_test(who_has_gone_is_not_answered),
