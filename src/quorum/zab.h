@@ -133,6 +133,22 @@ struct learner {
     struct strbuf touches;
 };
 
+/* Epochs that a voter may be ahead of what is accepted here.
+ *
+ * Who is elected has the latest currentEpoch of a quorum, so what it does not know of are epochs
+ * in which nobody came to serve. An ensemble that fails once a second needs twelve days for as
+ * many as this. Whoever claims more has a damaged file, or is no member; and if it counted, a few
+ * claims would use up all epochs there are (31 bits). */
+enum { EPOCH_LEAP_MAX = 1 << 20 };
+
+/* A leader starts over for a voter that has accepted a later epoch, but not all the time: anybody
+ * who reaches the port can claim to be one. From initLimit on each wait is twice the one before.
+ */
+struct yielding {
+    int64_t not_before_us;
+    int64_t wait_us;
+};
+
 enum quorum_phase {
     QUORUM_NEW,     /* before START */
     QUORUM_MENDING, /* epoch files that are behind the log are being saved */
@@ -163,7 +179,8 @@ struct quorum {
 
     int64_t accepted_epoch; /* as saved */
     int64_t current_epoch;
-    int64_t seen_epoch; /* the largest that anybody said it had accepted */
+    int64_t seen_epoch; /* the largest that a voter said it had accepted */
+    struct yielding yielding;
     struct history history;
     struct recent recent;
     int64_t durable;   /* the log, on disk */
@@ -212,8 +229,10 @@ void peers_add(struct quorum *q, link_id id);
 struct peer *peers_find(const struct quorum *q, link_id id);             /* or NULL */
 void peers_drop(struct quorum *q, struct peer *p);                       /* its link is gone */
 void peers_refuse(struct quorum *q, struct peer *p, const char *reason); /* closes the link, too */
-/* One link per learner: who comes again has lost the old one, even if we have not noticed. */
-void peers_drop_older(struct quorum *q, const struct peer *newer);
+/* One link per learner. Who is served keeps its place, and is pinged: if it is dead its link ends
+ * soon, and the newcomer, turned away until then, comes again. Before that nothing can tell which
+ * of two is the member: the newer one takes the place. False: the newcomer was refused. */
+bool peers_make_room(struct quorum *q, struct peer *newer);
 void peer_move(struct peer *p, enum peer_state next);
 void peer_check(const struct peer *p);
 

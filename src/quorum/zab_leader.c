@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A leader: discovery, its phases, and what its learners say. */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/logging.h"
 #include "base/memory.h"
 #include "quorum/zab.h"
 
-enum { EPOCH_MAX = INT32_MAX - 1024 }; /* who has accepted a later one has a damaged file */
+enum {
+    EPOCH_MAX = INT32_MAX - 1024, /* who has accepted a later one has a damaged file */
+    YIELD_WAIT_MAX = 64,          /* times initLimit */
+};
 
 /* --- phases --- */
 
@@ -167,6 +172,44 @@ static bool is_too_far(const struct quorum *q, const struct peer *p)
            p->accepted_epoch > q->leader.epoch;
 }
 
+static void yield(struct quorum *q, struct peer *p)
+{
+    struct yielding *y = &q->yielding;
+    int64_t first_us = ticks_us(q, q->options.init_limit);
+    bool is_calm = q->now_us - y->not_before_us > y->wait_us;
+
+    if (q->now_us < y->not_before_us) {
+        peers_refuse(q, p, "has accepted a later epoch, and has to wait");
+        return;
+    }
+    y->wait_us = is_calm || y->wait_us == 0 ? first_us : 2 * y->wait_us;
+    if (y->wait_us > YIELD_WAIT_MAX * first_us) {
+        y->wait_us = YIELD_WAIT_MAX * first_us;
+    }
+    y->not_before_us = q->now_us + y->wait_us;
+    quorum_leave(q, "a voter has accepted a later epoch");
+}
+
+/* Why nobody can be who it says it is; NULL: it can. */
+static const char *cannot_be(const struct quorum *q, const struct packet *packet,
+                             const struct learner_info *info)
+{
+    int64_t epoch = zxid_epoch(packet->zxid);
+
+    if (epoch > EPOCH_MAX || epoch - q->accepted_epoch > EPOCH_LEAP_MAX) {
+        log_warn("a member that claims epoch %" PRId64 " is refused: epoch %" PRId64
+                 " is the last one known here. If it is one of ours, its file acceptedEpoch is "
+                 "damaged",
+                 epoch, q->accepted_epoch);
+        return "has accepted an epoch that cannot be";
+    }
+    if (info->has_server_id &&
+        (info->server_id == q->options.sid || info->server_id == SID_NOBODY)) {
+        return "has an id that it cannot have";
+    }
+    return info->config_version > q->config->version ? "has a newer configuration" : NULL;
+}
+
 static void take_identity(struct quorum *q, struct peer *p, const struct packet *packet,
                           const struct learner_info *info)
 {
@@ -176,36 +219,16 @@ static void take_identity(struct quorum *q, struct peer *p, const struct packet 
     if (!p->observer && quorum_config_is_voter(q->config, p->sid)) {
         p->index = quorum_config_find(q->config, p->sid);
     }
+}
+
+/* It is a learner of ours, unless its epoch is over. */
+static void admit(struct quorum *q, struct peer *p)
+{
     if (p->index >= 0 && p->accepted_epoch > q->seen_epoch) {
         q->seen_epoch = p->accepted_epoch;
     }
-}
-
-static void take_info(struct quorum *q, struct peer *p, const struct packet *packet)
-{
-    struct learner_info info;
-
-    if ((packet->type != PACKET_FOLLOWER_INFO && packet->type != PACKET_OBSERVER_INFO) ||
-        packet->zxid < 0 || !learner_info_read(packet->data, &info)) {
-        peers_refuse(q, p, "expected who it is");
-        return;
-    }
-    if (zxid_epoch(packet->zxid) > EPOCH_MAX) {
-        peers_refuse(q, p, "has accepted an epoch that cannot be");
-        return;
-    }
-    if (info.has_server_id && (info.server_id == q->options.sid || info.server_id == SID_NOBODY)) {
-        peers_refuse(q, p, "has an id that it cannot have");
-        return;
-    }
-    if (info.config_version > q->config->version) {
-        peers_refuse(q, p, "has a newer configuration");
-        return;
-    }
-    take_identity(q, p, packet, &info);
-    peers_drop_older(q, p);
     if (is_too_far(q, p)) {
-        quorum_leave(q, "a voter has accepted a later epoch");
+        yield(q, p);
         return;
     }
     peer_move(p, PEER_INFORMED);
@@ -213,6 +236,27 @@ static void take_info(struct quorum *q, struct peer *p, const struct packet *pac
         invite(q, p);
     } else {
         try_naming(q);
+    }
+}
+
+static void take_info(struct quorum *q, struct peer *p, const struct packet *packet)
+{
+    struct learner_info info;
+    const char *reason;
+
+    if ((packet->type != PACKET_FOLLOWER_INFO && packet->type != PACKET_OBSERVER_INFO) ||
+        packet->zxid < 0 || !learner_info_read(packet->data, &info)) {
+        peers_refuse(q, p, "expected who it is");
+        return;
+    }
+    reason = cannot_be(q, packet, &info);
+    if (reason != NULL) {
+        peers_refuse(q, p, reason);
+        return;
+    }
+    take_identity(q, p, packet, &info);
+    if (peers_make_room(q, p)) {
+        admit(q, p);
     }
 }
 

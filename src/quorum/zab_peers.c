@@ -88,16 +88,34 @@ void peers_refuse(struct quorum *q, struct peer *p, const char *reason)
     peers_drop(q, p);
 }
 
-void peers_drop_older(struct quorum *q, const struct peer *newer)
+static struct peer *older_of(const struct quorum *q, const struct peer *newer)
 {
     struct peer *p;
 
     peers_for_each (p, q) {
         if (p != newer && p->sid == newer->sid && p->sid >= 0) {
-            peers_refuse(q, p, "the same member has connected again");
-            return;
+            return p;
         }
     }
+    return NULL;
+}
+
+bool peers_make_room(struct quorum *q, struct peer *newer)
+{
+    struct peer *older = older_of(q, newer);
+
+    if (older == NULL) {
+        return true;
+    }
+    if (older->state != PEER_SERVED) {
+        peers_refuse(q, older, "the same member has connected again");
+        return true;
+    }
+    log_warn("somebody who claims to be server %" PRId64 " is refused: that one is connected",
+             newer->sid);
+    confirm_ping(q, older);
+    peers_refuse(q, newer, "has the id of a member that is here");
+    return false;
 }
 
 struct quorum_set peers_at(const struct quorum *q, enum peer_state state)

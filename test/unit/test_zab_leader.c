@@ -46,6 +46,32 @@ static void active(struct quorum_fixture *f)
     assert_did(f, "");
 }
 
+/* Epoch `epoch` after a first one, with the same member on link 21. */
+static void active_again(struct quorum_fixture *f, int64_t epoch)
+{
+    quorum_fixture_elect_self(f);
+    connect(f, 21, 1, 1);
+    fixture_saved(f, EPOCH_ACCEPTED, epoch);
+    fixture_ack_epoch(f, 21, 0, 0);
+    fixture_saved(f, EPOCH_CURRENT, epoch);
+    ack(f, 21, zxid_make(epoch, 0));
+    assert_true(quorum_status(f->quorum).serving);
+}
+
+static bool did(struct quorum_fixture *f, const char *text)
+{
+    return strstr(strbuf_cstr(&f->got), text) != NULL;
+}
+
+/* The leader lives for some ticks, and `link` answers its pings. */
+static void fixture_keep_up(struct quorum_fixture *f, link_id link, int ticks)
+{
+    for (int i = 0; i < 2 * ticks; i++) {
+        fixture_wait(f, TICK_US / 2);
+        fixture_packet(f, link, PACKET_PING, E1, bytes_of("", 0));
+    }
+}
+
 /* Member 2 joins an active leader on link 12. */
 static void join(struct quorum_fixture *f, link_id link, int64_t sid, int64_t zxid)
 {
@@ -206,30 +232,118 @@ static void who_has_accepted_a_later_epoch_makes_us_start_over(void **state)
     quorum_fixture_fini(&f);
 }
 
+/* Anybody can claim it: one by one, a leader would be deposed for ever. */
+static void a_later_epoch_makes_us_start_over_once_in_a_while(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    active(&f);
+    connect(&f, 12, 2, 4);
+    fixture_zxid(&f, QUORUM_IN_STOPPED, 0);
+    active_again(&f, 5);
+    connect(&f, 22, 2, 7);
+    assert_did(&f, "CLOSE link 22: has accepted a later epoch, and has to wait\n");
+    fixture_keep_up(&f, 21, INIT_LIMIT);
+    connect(&f, 23, 2, 8);
+    assert_true(did(&f, "STOP: a voter has accepted a later epoch\n"));
+    fixture_zxid(&f, QUORUM_IN_STOPPED, 0);
+    active_again(&f, 9);
+    fixture_keep_up(&f, 21, INIT_LIMIT);
+    connect(&f, 24, 2, 10); /* twice as long */
+    assert_did(&f, "CLOSE link 24: has accepted a later epoch, and has to wait\n");
+    fixture_keep_up(&f, 21, INIT_LIMIT);
+    connect(&f, 25, 2, 10);
+    assert_true(did(&f, "STOP: a voter has accepted a later epoch\n"));
+    quorum_fixture_fini(&f);
+}
+
 static void a_member_that_connects_again_has_one_link(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    elected(&f, 0, 0);
+    connect(&f, 11, 1, 0);
+    connect(&f, 12, 1, 0);
+    assert_did(&f, "CLOSE link 11: the same member has connected again\n");
+    fixture_saved(&f, EPOCH_ACCEPTED, 1);
+    assert_did(&f, "SEND link 12 LEADERINFO 0x100000000\n");
+    quorum_fixture_fini(&f);
+}
+
+/* Whoever reaches the port could otherwise take the place of a member that is sound. */
+static void who_is_served_keeps_its_place(void **state)
 {
     struct quorum_fixture f;
 
     (void)state;
     active(&f);
     connect(&f, 12, 1, 1);
-    assert_did(&f, "CLOSE link 11: the same member has connected again\n"
-                   "LINK_GONE link 11 m1\n"
-                   "SEND link 12 LEADERINFO 0x100000000\n");
+    assert_did(&f, "SEND link 11 PING 0x100000000\n"
+                   "CLOSE link 12: has the id of a member that is here\n");
+    observer_connects(&f, 13, 1);
+    assert_did(&f, "SEND link 11 PING 0x100000000\n"
+                   "CLOSE link 13: has the id of a member that is here\n");
+    connect(&f, 14, 1, 4); /* nor is its epoch believed */
+    assert_did(&f, "SEND link 11 PING 0x100000000\n"
+                   "CLOSE link 14: has the id of a member that is here\n");
+    fixture_link(&f, QUORUM_IN_LINK_DOWN, 11);
+    connect(&f, 15, 1, 1);
+    assert_did(&f, "SEND link 15 LEADERINFO 0x100000000\n");
     quorum_fixture_fini(&f);
 }
 
-/* Its file is damaged; if it counted, the next epoch would be the last. */
+/* Its file is damaged, or it is no member; if it counted, few more would be left. */
 static void an_epoch_that_cannot_be_is_refused(void **state)
 {
+    static const int64_t claimed[] = {EPOCH_LEAP_MAX + 1, INT32_MAX, INT32_MAX - 1};
     struct quorum_fixture f;
 
     (void)state;
     elected(&f, 0, 0);
-    connect(&f, 11, 1, INT32_MAX);
-    assert_did(&f, "CLOSE link 11: has accepted an epoch that cannot be\n");
-    connect(&f, 12, 1, 0);
+    for (size_t i = 0; i < 3; i++) {
+        connect(&f, 11 + i, 1, claimed[i]);
+        assert_true(did(&f, "has accepted an epoch that cannot be\n"));
+    }
+    connect(&f, 17, 1, 0x80000000); /* as zxids these are negative */
+    assert_did(&f, "CLOSE link 17: expected who it is\n");
+    connect(&f, 18, 1, 0xffffffff);
+    assert_did(&f, "CLOSE link 18: expected who it is\n");
+    connect(&f, 19, 1, 0);
     assert_did(&f, "SAVE_EPOCH accepted 1\n");
+    quorum_fixture_fini(&f);
+}
+
+static void a_leap_does_not_depose_a_leader(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    active(&f);
+    connect(&f, 12, 2, EPOCH_LEAP_MAX + 2);
+    assert_did(&f, "CLOSE link 12: has accepted an epoch that cannot be\n");
+    connect(&f, 13, 2, EPOCH_LEAP_MAX + 1); /* as far as it may be */
+    assert_true(did(&f, "STOP: a voter has accepted a later epoch\n"));
+    quorum_fixture_fini(&f);
+}
+
+static void ids_and_roles_that_are_not_configured_disturb_nobody(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    active(&f);
+    connect(&f, 12, 9, 70); /* in no list: it sees itself that this epoch is over for it */
+    assert_did(&f, "SEND link 12 LEADERINFO 0x100000000\n");
+    connect(&f, 13, 4, 70); /* an observer that runs as a follower */
+    assert_did(&f, "SEND link 13 LEADERINFO 0x100000000\n");
+    fixture_link(&f, QUORUM_IN_LINK_UP, 14);
+    fixture_info(&f, 14, PACKET_OBSERVER_INFO, 70, 2); /* a voter that runs as an observer */
+    assert_did(&f, "SEND link 14 LEADERINFO 0x100000000\n");
+    fixture_propose(&f, E1 + 1);
+    assert_did(&f, "APPEND 0x100000001 7 bytes\n"
+                   "SEND link 11 PROPOSAL 0x100000001 7 bytes\n");
     quorum_fixture_fini(&f);
 }
 
@@ -583,8 +697,12 @@ int main(void)
         cmocka_unit_test(a_promise_given_before_does_not_count),
         cmocka_unit_test(a_follower_that_is_ahead_is_closed),
         cmocka_unit_test(who_has_accepted_a_later_epoch_makes_us_start_over),
+        cmocka_unit_test(a_later_epoch_makes_us_start_over_once_in_a_while),
         cmocka_unit_test(a_member_that_connects_again_has_one_link),
+        cmocka_unit_test(who_is_served_keeps_its_place),
         cmocka_unit_test(an_epoch_that_cannot_be_is_refused),
+        cmocka_unit_test(a_leap_does_not_depose_a_leader),
+        cmocka_unit_test(ids_and_roles_that_are_not_configured_disturb_nobody),
         cmocka_unit_test(a_newer_configuration_is_refused),
         cmocka_unit_test(what_comes_out_of_turn_ends_the_link),
         cmocka_unit_test(an_early_ack_of_a_proposal_is_not_that_of_newleader),
