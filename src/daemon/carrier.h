@@ -29,29 +29,22 @@
 #include "quorum/quorum.h"
 
 struct carrier;
+struct member_input;
 struct snapshot_taker;
 
-/* What the member does for it. None of these may step the quorum: carrier_do() keeps it for later.
- */
-struct carrier_member {
+/* Whoever has the member and its log. None of these may step the quorum: carrier_do() keeps it for
+ * later. */
+struct carrier_host {
     void *arg;
-    void (*append)(void *arg, int64_t zxid, struct bytes payload); /* to the log, some time */
-    void (*hand_over)(void *arg); /* what was appended goes to the log's thread now */
-    void (*commit)(void *arg, int64_t zxid);
-    void (*lead)(void *arg, int64_t epoch);
-    void (*serve)(void *arg, enum member_state role, int64_t epoch, int64_t leader);
-    /* Clients go, walks end, what is not appended is dropped. */
-    void (*stop)(void *arg, const char *reason);
-    /* All that was appended is on disk: it is applied, committed or not (P8). */
-    void (*catch_up)(void *arg);
-    /* The history ends with `zxid` now, and the tree is this one, which is the member's. */
-    void (*replace)(void *arg, struct tree *tree, int64_t zxid);
-    /* A learner wants the tree: as soon as a walk can begin, carrier_snapshot() follows, perhaps
-     * from within. */
-    void (*want_snapshot)(void *arg, link_id link);
-    void (*received)(void *arg, link_id link, int64_t sid, const struct packet *packet);
-    void (*synced)(void *arg);
-    void (*link_gone)(void *arg, link_id link, int64_t sid);
+    /* Steps the member:
+     *   MEMBER_EFFECT         what the quorum asks of it, lent for the call
+     *   MEMBER_CATCH_UP       all that was appended is on disk: it is applied, committed or not
+     * (P8) MEMBER_TREE           the history ends with `zxid` now, and the tree is this one
+     *   MEMBER_WANT_SNAPSHOT  a learner wants the tree: as soon as a walk can begin,
+     *                         carrier_snapshot() follows, perhaps from within */
+    void (*step)(void *arg, const struct member_input *in);
+    /* What was appended goes to the log's thread now. */
+    void (*hand_over)(void *arg);
     /* A disk fails, or what a leader asks for cannot be: the server has to stop. */
     void (*fail)(void *arg, int code, const char *text);
 };
@@ -63,7 +56,7 @@ struct carrier_options {
     size_t packet_bytes;
     size_t output_bytes;
     bool keepalive;
-    struct carrier_member member;
+    struct carrier_host host;
     /* The election's transport. */
     void (*notify)(void *arg, int64_t sid, struct bytes frame);
     void *notify_arg;

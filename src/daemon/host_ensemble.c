@@ -12,17 +12,11 @@
 #include "pawl/error.h"
 #include "store/epoch.h"
 
-/* ---- the member's part of what the quorum asks for ---- */
+/* ---- what the carrier asks for ---- */
 
-static void host_effect(struct host *h, const struct quorum_effect *e)
+static void host_step_member(void *arg, const struct member_input *in)
 {
-    host_step(h, &(struct member_input){.kind = MEMBER_EFFECT, .effect = e});
-}
-
-static void host_quorum_append(void *arg, int64_t zxid, struct bytes payload)
-{
-    host_effect(arg,
-                &(struct quorum_effect){.kind = QUORUM_DO_APPEND, .zxid = zxid, .bytes = payload});
+    host_step(arg, in);
 }
 
 static void host_hand_over(void *arg)
@@ -32,59 +26,6 @@ static void host_hand_over(void *arg)
     if (!txn_batch_empty(&h->effects.append)) {
         txnlog_thread_append(h->txnlog, &h->effects.append);
     }
-}
-
-static void host_quorum_commit(void *arg, int64_t zxid)
-{
-    host_effect(arg, &(struct quorum_effect){.kind = QUORUM_DO_COMMIT, .zxid = zxid});
-}
-
-static void host_lead(void *arg, int64_t epoch)
-{
-    host_effect(arg, &(struct quorum_effect){.kind = QUORUM_DO_LEAD, .epoch = epoch});
-}
-
-static void host_serve(void *arg, enum member_state role, int64_t epoch, int64_t leader)
-{
-    host_effect(arg, &(struct quorum_effect){
-                         .kind = QUORUM_DO_SERVE, .role = role, .epoch = epoch, .sid = leader});
-}
-
-static void host_leave_role(void *arg, const char *reason)
-{
-    host_effect(arg, &(struct quorum_effect){.kind = QUORUM_DO_STOP, .reason = reason});
-}
-
-static void host_catch_up(void *arg)
-{
-    host_step(arg, &(struct member_input){.kind = MEMBER_CATCH_UP});
-}
-
-static void host_replace(void *arg, struct tree *tree, int64_t zxid)
-{
-    host_step(arg, &(struct member_input){.kind = MEMBER_TREE, .tree = tree, .zxid = zxid});
-}
-
-static void host_want_snapshot(void *arg, link_id link)
-{
-    host_step(arg, &(struct member_input){.kind = MEMBER_WANT_SNAPSHOT, .link = link});
-}
-
-static void host_received(void *arg, link_id link, int64_t sid, const struct packet *packet)
-{
-    host_effect(arg, &(struct quorum_effect){
-                         .kind = QUORUM_DO_RECEIVED, .link = link, .sid = sid, .packet = *packet});
-}
-
-static void host_synced(void *arg)
-{
-    host_effect(arg, &(struct quorum_effect){.kind = QUORUM_DO_SYNCED});
-}
-
-static void host_link_gone(void *arg, link_id link, int64_t sid)
-{
-    host_effect(arg,
-                &(struct quorum_effect){.kind = QUORUM_DO_LINK_GONE, .link = link, .sid = sid});
 }
 
 static void host_ensemble_fail(void *arg, int code, const char *text)
@@ -145,28 +86,17 @@ void host_ensemble_place(struct host *h, struct member_ensemble *out)
         .ask = host_ask, .snapshot = host_snapshot, .standing = host_standing, .host = h};
 }
 
-static const struct carrier_member member_part = {.append = host_quorum_append,
-                                                  .hand_over = host_hand_over,
-                                                  .commit = host_quorum_commit,
-                                                  .lead = host_lead,
-                                                  .serve = host_serve,
-                                                  .stop = host_leave_role,
-                                                  .catch_up = host_catch_up,
-                                                  .replace = host_replace,
-                                                  .want_snapshot = host_want_snapshot,
-                                                  .received = host_received,
-                                                  .synced = host_synced,
-                                                  .link_gone = host_link_gone,
-                                                  .fail = host_ensemble_fail};
-
 int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason_bytes)
 {
     struct peers_options options = {.loop = &h->loop,
                                     .config = h->config,
                                     .jobs = &h->jobs,
-                                    .member = member_part,
+                                    .host = {.arg = h,
+                                             .step = host_step_member,
+                                             .hand_over = host_hand_over,
+                                             .fail = host_ensemble_fail},
                                     .touches = member_touches,
-                                    .host = h->member};
+                                    .member = h->member};
     struct epochs epochs;
     int rc = epoch_start(h->data_disk, STORE_FOLDER, zxid, &epochs, reason, reason_bytes);
 
@@ -183,7 +113,6 @@ int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason
                                 .log_disk = h->log_disk};
     options_for_recovery(h->config, &h->jobs.recovery);
     entropy_fill(&options.seed, sizeof(options.seed));
-    options.member.arg = h;
     h->peers = peers_new(&options, &h->election_ports);
     carrier_start(peers_carrier(h->peers), zxid, epochs.accepted, epochs.current, &h->history);
     return PAWL_OK;

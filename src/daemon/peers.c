@@ -121,12 +121,12 @@ static struct carrier *peers_start_carrier(struct peers *p)
                    .recent_bytes = RECENT_BYTES,
                    .seed = p->options.seed,
                    .touches = p->options.touches,
-                   .host = p->options.host},
+                   .host = p->options.member},
         .packet_bytes =
             (size_t)c->server.max_packet_bytes + (size_t)c->server.max_packet_extra_bytes,
         .output_bytes = OUTPUT_BYTES,
         .keepalive = c->ensemble.tcp_keepalive,
-        .member = p->options.member,
+        .host = p->options.host,
         .notify = on_election_notify,
         .notify_arg = p};
 

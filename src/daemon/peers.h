@@ -27,9 +27,9 @@ struct peers_options {
     uv_loop_t *loop;
     const struct config *config; /* stays the caller's, and as it is */
     struct log_jobs *jobs;
-    struct carrier_member member;
-    void (*touches)(void *host, struct strbuf *out); /* of quorum.h */
-    void *host;
+    struct carrier_host host;
+    void (*touches)(void *member, struct strbuf *out); /* of quorum.h */
+    void *member;
     uint64_t seed;
 };
 

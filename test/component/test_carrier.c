@@ -15,6 +15,7 @@
 #include "daemon/txnlog_thread.h"
 #include "lib/patience.h"
 #include "lib/test.h"
+#include "member/member.h"
 #include "os/disk_posix.h"
 #include "pawl/error.h"
 #include "store/apply.h"
@@ -34,7 +35,7 @@ struct pending {
     struct txn_block *block;
 };
 
-struct member {
+struct process {
     int64_t sid;
     char folder[128];
     bool runs;
@@ -74,13 +75,13 @@ static uv_loop_t loop;
 static uv_async_t wake;
 static char top[128];
 static struct quorum_config config;
-static struct member members[N];
+static struct process members[N];
 static struct list notices;
 static bool always_snapshot;
 
 /* ---- the member ---- */
 
-static void apply_one(struct member *m, struct pending *p)
+static void apply_one(struct process *m, struct pending *p)
 {
     struct apply apply = {.tree = m->tree};
     struct txn txn;
@@ -93,7 +94,7 @@ static void apply_one(struct member *m, struct pending *p)
     free(p);
 }
 
-static void apply_to(struct member *m, int64_t zxid)
+static void apply_to(struct process *m, int64_t zxid)
 {
     while (!list_empty(&m->pending)) {
         struct pending *p = container_of(m->pending.next, struct pending, link);
@@ -105,9 +106,8 @@ static void apply_to(struct member *m, int64_t zxid)
     }
 }
 
-static void do_append(void *arg, int64_t zxid, struct bytes payload)
+static void do_append(struct process *m, int64_t zxid, struct bytes payload)
 {
-    struct member *m = arg;
     struct pending *p = must_zalloc(sizeof(*p));
 
     p->zxid = zxid;
@@ -117,38 +117,21 @@ static void do_append(void *arg, int64_t zxid, struct bytes payload)
 
 static void do_hand_over(void *arg)
 {
-    struct member *m = arg;
+    struct process *m = arg;
 
     if (!txn_batch_empty(&m->batch)) {
         txnlog_thread_append(m->thread, &m->batch);
     }
 }
 
-static void do_commit(void *arg, int64_t zxid)
+static void do_lead(struct process *m, int64_t epoch)
 {
-    apply_to(arg, zxid);
-}
-
-static void do_lead(void *arg, int64_t epoch)
-{
-    struct member *m = arg;
-
     m->leads = true;
     m->serves = true;
     m->next_zxid = zxid_make(epoch, 1);
 }
 
-static void do_serve(void *arg, enum member_state role, int64_t epoch, int64_t leader)
-{
-    struct member *m = arg;
-
-    (void)role;
-    (void)epoch;
-    (void)leader;
-    m->serves = true;
-}
-
-static void drop_walk(struct member *m)
+static void drop_walk(struct process *m)
 {
     struct list *item;
 
@@ -159,23 +142,15 @@ static void drop_walk(struct member *m)
     }
 }
 
-static void do_stop(void *arg, const char *reason)
+static void do_stop(struct process *m)
 {
-    struct member *m = arg;
-
-    (void)reason;
     m->leads = false;
     m->serves = false;
     m->n_stopped++;
     drop_walk(m);
 }
 
-static void do_catch_up(void *arg)
-{
-    apply_to(arg, INT64_MAX);
-}
-
-static void drop_pending(struct member *m)
+static void drop_pending(struct process *m)
 {
     struct list *item;
 
@@ -187,10 +162,8 @@ static void drop_pending(struct member *m)
     }
 }
 
-static void do_replace(void *arg, struct tree *tree, int64_t zxid)
+static void do_replace(struct process *m, struct tree *tree, int64_t zxid)
 {
-    struct member *m = arg;
-
     drop_walk(m);
     drop_pending(m);
     tree_free(m->tree);
@@ -199,9 +172,8 @@ static void do_replace(void *arg, struct tree *tree, int64_t zxid)
     m->n_replaced++;
 }
 
-static void do_want_snapshot(void *arg, link_id link)
+static void do_want_snapshot(struct process *m, link_id link)
 {
-    struct member *m = arg;
     struct want *w = must_zalloc(sizeof(*w));
 
     w->to = link;
@@ -209,7 +181,7 @@ static void do_want_snapshot(void *arg, link_id link)
 }
 
 /* One walk at a time, for all who wait. */
-static void begin_walk(struct member *m)
+static void begin_walk(struct process *m)
 {
     struct list *item;
 
@@ -222,7 +194,7 @@ static void begin_walk(struct member *m)
     }
 }
 
-static void turn_walk(struct member *m)
+static void turn_walk(struct process *m)
 {
     if (m->walk == NULL && !list_empty(&m->wanted)) {
         begin_walk(m);
@@ -233,24 +205,46 @@ static void turn_walk(struct member *m)
     }
 }
 
-static void do_received(void *arg, link_id link, int64_t sid, const struct packet *packet)
+static void do_effect(struct process *m, const struct quorum_effect *e)
 {
-    (void)arg;
-    (void)link;
-    (void)sid;
-    (void)packet;
+    switch (e->kind) {
+    case QUORUM_DO_APPEND:
+        do_append(m, e->zxid, e->bytes);
+        break;
+    case QUORUM_DO_COMMIT:
+        apply_to(m, e->zxid);
+        break;
+    case QUORUM_DO_LEAD:
+        do_lead(m, e->epoch);
+        break;
+    case QUORUM_DO_SERVE:
+        m->serves = true;
+        break;
+    case QUORUM_DO_STOP:
+        do_stop(m);
+        break;
+    default: /* of clients, which are played */
+        break;
+    }
 }
 
-static void do_synced(void *arg)
+static void do_step(void *arg, const struct member_input *in)
 {
-    (void)arg;
-}
-
-static void do_link_gone(void *arg, link_id link, int64_t sid)
-{
-    (void)arg;
-    (void)link;
-    (void)sid;
+    switch (in->kind) {
+    case MEMBER_EFFECT:
+        do_effect(arg, in->effect);
+        break;
+    case MEMBER_CATCH_UP:
+        apply_to(arg, INT64_MAX);
+        break;
+    case MEMBER_TREE:
+        do_replace(arg, in->tree, in->zxid);
+        break;
+    default:
+        assert_int_equal(in->kind, MEMBER_WANT_SNAPSHOT);
+        do_want_snapshot(arg, in->link);
+        break;
+    }
 }
 
 static void do_fail(void *arg, int code, const char *text)
@@ -270,7 +264,7 @@ static void no_touches(void *host, struct strbuf *out)
 
 static void do_notify(void *arg, int64_t sid, struct bytes frame)
 {
-    struct member *m = arg;
+    struct process *m = arg;
     struct notice *n = must_zalloc(sizeof(*n));
     struct bytes payload;
     size_t used;
@@ -292,7 +286,7 @@ static void deliver_notices(void)
     list_splice(&now, &notices);
     while ((item = list_pop_front(&now)) != NULL) {
         struct notice *n = container_of(item, struct notice, link);
-        struct member *to = &members[n->to - 1];
+        struct process *to = &members[n->to - 1];
 
         if (to->runs) {
             carrier_do(to->carrier, &(struct quorum_input){.kind = QUORUM_IN_NOTIFICATION,
@@ -322,7 +316,7 @@ static void note_record(const struct txnlog_record *record, void *arg)
     history_found(arg, record->txn.header.zxid);
 }
 
-static void start_threads(struct member *m, const struct recovery_options *recovery)
+static void start_threads(struct process *m, const struct recovery_options *recovery)
 {
     struct txnlog_thread_options log = {
         .disk = m->disk,
@@ -337,42 +331,30 @@ static void start_threads(struct member *m, const struct recovery_options *recov
     m->n_syncs = 0;
 }
 
-static void start_carrier(struct member *m)
+static void start_carrier(struct process *m)
 {
-    struct carrier_options options = {.loop = &loop,
-                                      .jobs = &m->jobs,
-                                      .quorum = {.sid = m->sid,
-                                                 .config = &config,
-                                                 .tick_ms = TICK_MS,
-                                                 .init_limit = LIMIT_TICKS,
-                                                 .sync_limit = LIMIT_TICKS,
-                                                 .recent_bytes = 20000,
-                                                 .always_snapshot = always_snapshot,
-                                                 .seed = (uint64_t)m->sid,
-                                                 .touches = no_touches},
-                                      .packet_bytes = 4 << 20,
-                                      .output_bytes = 64 << 20,
-                                      .member = {.arg = m,
-                                                 .append = do_append,
-                                                 .hand_over = do_hand_over,
-                                                 .commit = do_commit,
-                                                 .lead = do_lead,
-                                                 .serve = do_serve,
-                                                 .stop = do_stop,
-                                                 .catch_up = do_catch_up,
-                                                 .replace = do_replace,
-                                                 .want_snapshot = do_want_snapshot,
-                                                 .received = do_received,
-                                                 .synced = do_synced,
-                                                 .link_gone = do_link_gone,
-                                                 .fail = do_fail},
-                                      .notify = do_notify,
-                                      .notify_arg = m};
+    struct carrier_options options = {
+        .loop = &loop,
+        .jobs = &m->jobs,
+        .quorum = {.sid = m->sid,
+                   .config = &config,
+                   .tick_ms = TICK_MS,
+                   .init_limit = LIMIT_TICKS,
+                   .sync_limit = LIMIT_TICKS,
+                   .recent_bytes = 20000,
+                   .always_snapshot = always_snapshot,
+                   .seed = (uint64_t)m->sid,
+                   .touches = no_touches},
+        .packet_bytes = 4 << 20,
+        .output_bytes = 64 << 20,
+        .host = {.arg = m, .step = do_step, .hand_over = do_hand_over, .fail = do_fail},
+        .notify = do_notify,
+        .notify_arg = m};
 
     m->carrier = carrier_new(&options);
 }
 
-static void start(struct member *m)
+static void start(struct process *m)
 {
     struct recovery_options recovery = {.on_txn = note_record};
     struct recovery_report report;
@@ -399,7 +381,7 @@ static void start(struct member *m)
 }
 
 /* As if it was killed: what it did not give to the log is lost. */
-static void stop(struct member *m)
+static void stop(struct process *m)
 {
     m->runs = false;
     m->leads = m->serves = false;
@@ -413,7 +395,7 @@ static void stop(struct member *m)
     disk_posix_close(m->disk);
 }
 
-static void look_at_log(struct member *m)
+static void look_at_log(struct process *m)
 {
     struct txnlog_progress p;
 
@@ -430,7 +412,7 @@ static void turn(void)
 {
     deliver_notices();
     for (int i = 0; i < N; i++) {
-        struct member *m = &members[i];
+        struct process *m = &members[i];
 
         if (m->runs) {
             look_at_log(m);
@@ -476,7 +458,7 @@ static int setup(void **state)
     strbuf_init(&why, STRBUF_NO_LIMIT);
     quorum_config_init(&config);
     for (int i = 0; i < N; i++) {
-        members[i] = (struct member){.sid = i + 1};
+        members[i] = (struct process){.sid = i + 1};
         list_init(&members[i].pending);
         list_init(&members[i].wanted);
         snprintf(members[i].folder, sizeof(members[i].folder), "%.100s/%d", top, i + 1);
@@ -507,7 +489,7 @@ static int teardown(void **state)
     return system(command) == 0 ? 0 : -1;
 }
 
-static struct member *leader(void)
+static struct process *leader(void)
 {
     for (int i = 0; i < N; i++) {
         if (members[i].runs && members[i].leads) {
@@ -531,7 +513,7 @@ static bool all_serve(void)
 static void propose_skewed(size_t data_bytes, int64_t skew)
 {
     static const uint8_t open_acl[] = "\0\0\0\x1f\0\0\0\5world\0\0\0\6anyone";
-    struct member *m = leader();
+    struct process *m = leader();
     struct strbuf payload;
     uint8_t *data = must_zalloc(data_bytes + 1);
     char path[32];
@@ -571,7 +553,7 @@ static void propose_many(int n)
 /* Everybody who runs has applied all that the leader proposed. */
 static bool in_step(void)
 {
-    struct member *l = leader();
+    struct process *l = leader();
 
     for (int i = 0; l != NULL && i < N; i++) {
         if (members[i].runs && members[i].applied != l->next_zxid - 1) {
@@ -583,7 +565,7 @@ static bool in_step(void)
 
 static void expect_same_trees(void)
 {
-    struct member *l = leader();
+    struct process *l = leader();
 
     for (int i = 0; i < N; i++) {
         if (members[i].runs) {
@@ -612,7 +594,7 @@ static void stop_all(void)
     }
 }
 
-static struct member *some_follower(void)
+static struct process *some_follower(void)
 {
     for (int i = 0; i < N; i++) {
         if (members[i].runs && !members[i].leads) {
@@ -641,7 +623,7 @@ static void three_elect_a_leader_and_keep_their_logs_in_step(void **state)
 
 static void who_missed_something_is_brought_up_to_date_from_the_log(void **state)
 {
-    struct member *late;
+    struct process *late;
 
     (void)state;
     start_all();
@@ -687,7 +669,7 @@ static void who_cannot_listen_leaves_the_lead_to_another(void **state)
 
 static void a_new_leader_goes_on_when_the_old_one_is_gone(void **state)
 {
-    struct member *old;
+    struct process *old;
 
     (void)state;
     start_all();
@@ -708,7 +690,7 @@ static void a_new_leader_goes_on_when_the_old_one_is_gone(void **state)
 /* A snapshot, while transactions go on. */
 static void a_snapshot_replaces_the_history_of_who_is_behind(void **state)
 {
-    struct member *late;
+    struct process *late;
 
     (void)state;
     always_snapshot = true;
@@ -736,7 +718,7 @@ static void a_snapshot_replaces_the_history_of_who_is_behind(void **state)
 
 static void several_get_a_snapshot_at_once(void **state)
 {
-    struct member *l;
+    struct process *l;
 
     (void)state;
     always_snapshot = true;
@@ -758,7 +740,7 @@ static void several_get_a_snapshot_at_once(void **state)
 
 static void remove_log(const char *name, void *arg)
 {
-    struct member *m = arg;
+    struct process *m = arg;
     char path[FILE_PATH_BYTES];
 
     if (file_name_zxid(name, "log") >= 0) {
@@ -770,7 +752,7 @@ static void remove_log(const char *name, void *arg)
 /* Its files are gone while it leads: whoever needs them gets a snapshot instead. */
 static void a_log_that_cannot_be_read_is_made_up_for_by_a_snapshot(void **state)
 {
-    struct member *late;
+    struct process *late;
 
     (void)state;
     start_all();
@@ -792,7 +774,7 @@ static void a_log_that_cannot_be_read_is_made_up_for_by_a_snapshot(void **state)
 /* What only an old leader has is never to be seen again. */
 static void what_no_quorum_has_is_cut_off(void **state)
 {
-    struct member *old;
+    struct process *old;
     int64_t cut_zxid;
 
     (void)state;
@@ -832,7 +814,7 @@ static void what_no_quorum_has_is_cut_off(void **state)
 
 static void what_is_no_transaction_is_not_logged(void **state)
 {
-    struct member *follower;
+    struct process *follower;
 
     (void)state;
     start_all();
