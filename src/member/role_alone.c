@@ -33,6 +33,7 @@ static void alone_revalidate(struct role *r, int64_t session_id, int32_t timeout
 void role_alone_init(struct role *r)
 {
     *r = (struct role){.kind = ROLE_ALONE,
+                       .counts_requests = true,
                        .submit = alone_submit,
                        .sync = alone_sync,
                        .revalidate = alone_revalidate};

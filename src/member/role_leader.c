@@ -46,6 +46,7 @@ static void leader_revalidate(struct role *r, int64_t session_id, int32_t timeou
 void role_leader_init(struct role *r)
 {
     *r = (struct role){.kind = ROLE_LEADER,
+                       .counts_requests = true,
                        .submit = leader_submit,
                        .sync = leader_sync,
                        .revalidate = leader_revalidate,
@@ -61,7 +62,9 @@ static void receive_request(struct member *m, link_id link, const struct packet 
     if (!forwarded_request_read(p->data, &f)) {
         log_limited(LOG_WARN, "a forwarded request cannot be decoded");
     } else if (f.op == OP_SYNC) {
-        ensemble_ask(m, &(struct quorum_input){.kind = QUORUM_IN_SYNC, .link = link});
+        ensemble_ask(m, &(struct quorum_input){.kind = QUORUM_IN_SYNC,
+                                               .link = link,
+                                               .marked = forwarded_sync(m->server, &f)});
     } else {
         forwarded_write(m->server, link, &f, p->auth);
     }

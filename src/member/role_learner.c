@@ -81,6 +81,7 @@ void role_learner_receive(struct member *m, const struct packet *p)
 
     switch (p->type) {
     case PACKET_SYNC:
+        m->role.counts_requests |= bytes_equal_str(p->data, SYNC_MARK);
         if (!list_empty(&m->server->syncs)) {
             server_synced(m->server);
         }

@@ -82,7 +82,8 @@ enum quorum_input_kind {
     QUORUM_IN_PROPOSE, /* leading: zxid (the previous one + 1), bytes: a log payload */
     QUORUM_IN_FORWARD, /* learning: packet (REQUEST, REVALIDATE), to the leader */
     QUORUM_IN_ANSWER,  /* leading: link, packet (REVALIDATE); dropped if the link is gone */
-    QUORUM_IN_SYNC,    /* leading: link, or 0 for a client of our own: answer when it is certain */
+    QUORUM_IN_SYNC,    /* leading: link, or 0 for a client of our own: answer when it is certain;
+                          marked: with SYNC_MARK */
     QUORUM_IN_RESIGN,  /* leave the role, whatever it is, and look for a leader */
 };
 
@@ -98,6 +99,7 @@ struct quorum_input {
     enum quorum_epoch which;
     struct bytes bytes;
     const struct packet *packet;
+    bool marked;
 
     /* START */
     int64_t accepted_epoch;

@@ -64,6 +64,7 @@ struct wish {
     link_id link; /* 0: a client of our own */
     int64_t zxid; /* committed first */
     uint64_t round;
+    bool marked;
 };
 
 /*  DISCOVERY --quorum of INFO--> NAMING --accepted saved--> PROMISING --quorum of ACKEPOCH-->
@@ -268,7 +269,7 @@ void broadcast_advance(struct quorum *q);
 
 /* --- zab_confirm.c --- */
 
-void confirm_wish(struct quorum *q, link_id link);
+void confirm_wish(struct quorum *q, link_id link, bool marked);
 void confirm_ping(struct quorum *q, struct peer *p); /* sends one */
 void confirm_pong(struct quorum *q, struct peer *p); /* one was answered */
 void confirm_ack(struct quorum *q, struct peer *p, int64_t zxid);

@@ -108,7 +108,8 @@ static void grant(struct quorum *q, const struct wish *wish)
     if (wish->link == 0) {
         quorum_emit(q, QUORUM_DO_SYNCED);
     } else if (peers_find(q, wish->link) != NULL) {
-        quorum_send(q, wish->link, PACKET_SYNC, 0, BYTES_NULL);
+        quorum_send(q, wish->link, PACKET_SYNC, 0,
+                    wish->marked ? bytes_str(SYNC_MARK) : BYTES_NULL);
     }
 }
 
@@ -158,12 +159,13 @@ static void go_on(struct quorum *q)
     }
 }
 
-void confirm_wish(struct quorum *q, link_id link)
+void confirm_wish(struct quorum *q, link_id link, bool marked)
 {
     ASSERT(q->leader.phase == LEADER_ACTIVE);
     push_wish(&q->leader, (struct wish){.link = link,
                                         .zxid = history_last(&q->history),
-                                        .round = q->leader.round + 1});
+                                        .round = q->leader.round + 1,
+                                        .marked = marked});
     if (!q->leader.round_open) {
         begin_round(q);
         go_on(q);

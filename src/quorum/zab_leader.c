@@ -498,7 +498,7 @@ void leader_step(struct quorum *q, const struct quorum_input *in)
         listen_failed(q);
         break;
     case QUORUM_IN_SYNC:
-        confirm_wish(q, in->link);
+        confirm_wish(q, in->link, in->marked);
         break;
     default:
         break;

@@ -75,6 +75,19 @@ void forwarded_write(struct server *s, uint64_t link, const struct forwarded_req
     identity_fini(&identity);
 }
 
+/* The answer goes behind all that was proposed before: if the session is about to be closed, its
+ * learner hears that first. */
+bool forwarded_sync(struct server *s, const struct forwarded_request *f)
+{
+    struct session *session = session_find(&s->sessions, f->session_id);
+    struct jute_reader r = jute_reader_of(f->body);
+
+    if (session != NULL) {
+        tracker_touch(&s->tracker, session, server_now_ms(s));
+    }
+    return bytes_equal_str(jute_read_buffer(&r), SIGN_OF_LIFE) && !r.failed;
+}
+
 bool forwarded_revalidate(struct server *s, uint64_t link, const struct session_touch *t)
 {
     struct session *session = session_find(&s->sessions, t->session_id);

@@ -13,6 +13,9 @@
 void forwarded_write(struct server *s, uint64_t link, const struct forwarded_request *f,
                      struct id_list auth);
 
+/* A sync; whether it asks to be answered as the sign of life that it is. */
+bool forwarded_sync(struct server *s, const struct forwarded_request *f);
+
 /* A client has come to that learner with its session. Whether it lives; then it is that learner's
  * from here on. */
 bool forwarded_revalidate(struct server *s, uint64_t link, const struct session_touch *t);

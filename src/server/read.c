@@ -442,6 +442,13 @@ int64_t read_expected_bytes(const struct server *s, struct bytes frame)
 
 /* ---- dispatch ---- */
 
+static struct bytes sync_answer(const struct server *s, struct bytes path)
+{
+    bool taken = s->role->counts_requests && bytes_equal_str(path, SIGN_OF_LIFE);
+
+    return taken ? bytes_str(SIGN_OF_LIFE_TAKEN) : path;
+}
+
 static int read_answer(struct server *s, struct connection *c, const struct request *q,
                        struct strbuf *out)
 {
@@ -458,7 +465,7 @@ static int read_answer(struct server *s, struct connection *c, const struct requ
     case OP_GET_EPHEMERALS:
         return read_ephemerals(s, c, q, out);
     case OP_SYNC:
-        jute_write_buffer(out, q->path);
+        jute_write_buffer(out, sync_answer(s, q->path));
         return PAWL_OK;
     default:
         break;

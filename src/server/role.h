@@ -51,6 +51,8 @@ struct role_standing {
 
 struct role {
     enum role_kind kind;
+    bool counts_requests; /* each is a sign of life of its session to whoever expires it, as far as
+                             we know: a learner has to hear that from its leader */
 
     /* Agree upon this. Returns how many bytes are kept of it until it is committed. */
     int64_t (*submit)(struct role *r, const struct submission *q);

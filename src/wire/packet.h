@@ -36,6 +36,10 @@ enum packet_type {
 /* "PROPOSAL": for logs and traces; "UNKNOWN" for others, which both sides ignore. */
 const char *packet_type_name(int32_t type);
 
+/* The data of SYNC, when the sync was of SIGN_OF_LIFE (request.h): the leader that sends it counts
+ * every request as a sign of life of its session. Apache's learners do not look at it. */
+#define SYNC_MARK "pawl"
+
 struct packet {
     int32_t type;
     int64_t zxid;

@@ -17,6 +17,12 @@ enum {
 
 enum { PASSWORD_BYTES = 16 };
 
+/* A sync of the first path asks whether it was a sign of life of its session to whoever expires it:
+ * one whose leader counts every request answers with the second. Others answer any path with
+ * itself. Neither is a node. */
+#define SIGN_OF_LIFE       "/zookeeper/pawl/sign-of-life"
+#define SIGN_OF_LIFE_TAKEN "/zookeeper/pawl/sign-of-life-taken"
+
 /* The first frame of a connection; it has no header. */
 struct connect_request {
     int32_t protocol_version;

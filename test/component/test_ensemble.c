@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Members that agree: real servers, real quorums, and clients of each of them. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -7,6 +8,7 @@
 #include "lib/member_fixture.h"
 #include "lib/server_fixture.h"
 #include "lib/test.h"
+#include "member/member_internal.h"
 #include "pawl/error.h"
 #include "store/acl_table.h"
 #include "store/snapshot_taker.h"
@@ -571,6 +573,103 @@ static void a_tree_that_is_ahead_of_its_log_is_the_leaders_in_the_end(void **sta
     ensemble_fixture_fini(&f);
 }
 
+/* Nothing of it may come from the answers to PINGs, which tell the same. */
+static void a_forwarded_sync_is_a_sign_of_life(void **state)
+{
+    struct request sync = fixture_path_request(OP_SYNC, "/");
+    struct ensemble_node *leader, *follower;
+    struct strbuf untold;
+    struct ensemble_fixture f;
+    struct session *session;
+    struct connection *c;
+    int64_t deadline_ms;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    leader = ensemble_fixture_elect(&f);
+    follower = ensemble_fixture_follower(&f);
+    c = ensemble_client(follower, 10000);
+    session = session_find(&ensemble_node_server(leader)->sessions, c->session_id);
+    ensemble_fixture_pass(&f, 6000);
+    deadline_ms = session->expiry.deadline_ms;
+    ensemble_send(follower, c, &sync);
+    strbuf_init(&untold, STRBUF_NO_LIMIT);
+    tracker_take_heard(&ensemble_node_server(follower)->tracker, &untold);
+    ensemble_fixture_settle(&f);
+    assert_true(session->expiry.deadline_ms >= deadline_ms + 2000); /* rounded to ticks */
+    strbuf_fini(&untold);
+    ensemble_fixture_fini(&f);
+}
+
+/* The path in the answer to a sync, the next one that waits for `c`. */
+static const char *answered_path(struct ensemble_node *n, struct connection *c)
+{
+    struct jute_reader r =
+        jute_reader_of(bytes_of(c->out.data + c->out_at, c->out.len - c->out_at));
+    static char path[64];
+    struct bytes answer;
+
+    r = jute_reader_of(jute_read_buffer(&r));
+    reply_header_read(&r);
+    answer = jute_read_buffer(&r);
+    assert_true(!r.failed && answer.len < sizeof(path));
+    snprintf(path, sizeof(path), "%.*s", (int)answer.len, (const char *)answer.data);
+    ensemble_trace(n, c);
+    return path;
+}
+
+static const char *sign_taken(struct ensemble_node *n, struct connection *c)
+{
+    struct request sync = fixture_path_request(OP_SYNC, SIGN_OF_LIFE);
+
+    ensemble_send(n, c, &sync);
+    ensemble_fixture_settle(n->fixture);
+    return answered_path(n, c);
+}
+
+static void whoever_is_led_by_us_takes_a_sign_of_life(void **state)
+{
+    struct request sync = fixture_path_request(OP_SYNC, "/");
+    struct ensemble_node *leader, *follower;
+    struct ensemble_fixture f;
+    struct connection *c;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 1);
+    leader = ensemble_fixture_elect(&f);
+    follower = ensemble_fixture_follower(&f);
+    c = ensemble_client(follower, 10000);
+    assert_string_equal(ask(follower, c, sync), "1 OK\n");
+    assert_false(ensemble_node_server(follower)->role->counts_requests); /* Java's say no more */
+    assert_string_equal(sign_taken(follower, c), SIGN_OF_LIFE_TAKEN);
+    assert_string_equal(sign_taken(follower, c), SIGN_OF_LIFE_TAKEN);
+    c = ensemble_client(leader, 10000);
+    assert_string_equal(sign_taken(leader, c), SIGN_OF_LIFE_TAKEN);
+    c = ensemble_client(&f.nodes[3], 10000);
+    assert_string_equal(sign_taken(&f.nodes[3], c), SIGN_OF_LIFE_TAKEN);
+    ensemble_fixture_fini(&f);
+}
+
+/* Apache's leader answers without a mark: the path comes back as it is. */
+static void a_leader_that_does_not_mark_takes_no_sign_of_life(void **state)
+{
+    struct request sign = fixture_path_request(OP_SYNC, SIGN_OF_LIFE);
+    struct packet unmarked = {.type = PACKET_SYNC, .auth.count = -1};
+    struct ensemble_node *follower;
+    struct ensemble_fixture f;
+    struct connection *c;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    ensemble_fixture_elect(&f);
+    follower = ensemble_fixture_follower(&f);
+    c = ensemble_client(follower, 10000);
+    ensemble_send(follower, c, &sign);
+    role_learner_receive(follower->member, &unmarked);
+    assert_string_equal(answered_path(follower, c), SIGN_OF_LIFE);
+    ensemble_fixture_fini(&f);
+}
+
 static void who_differs_when_synchronisation_has_ended_serves_nobody(void **state)
 {
     struct ensemble_node *follower;
@@ -624,6 +723,9 @@ int main(void)
         cmocka_unit_test(learners_share_a_walk_of_the_tree),
         cmocka_unit_test(a_tree_that_is_not_the_leaders_is_shown_to_nobody),
         cmocka_unit_test(a_tree_that_is_ahead_of_its_log_is_the_leaders_in_the_end),
+        cmocka_unit_test(a_forwarded_sync_is_a_sign_of_life),
+        cmocka_unit_test(whoever_is_led_by_us_takes_a_sign_of_life),
+        cmocka_unit_test(a_leader_that_does_not_mark_takes_no_sign_of_life),
         cmocka_unit_test(who_differs_when_synchronisation_has_ended_serves_nobody),
         cmocka_unit_test(who_has_no_leader_serves_nobody),
     };

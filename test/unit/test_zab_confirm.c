@@ -86,6 +86,19 @@ static void answers_to_earlier_pings_prove_nothing(void **state)
     quorum_fixture_fini(&f);
 }
 
+static void a_sync_is_marked_if_that_is_asked_for(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    active(&f);
+    fixture_step(&f, &(struct quorum_input){.kind = QUORUM_IN_SYNC, .link = 11, .marked = true});
+    pong(&f, 12);
+    assert_did(&f, "RECEIVED link 12 m2 PING 0x100000000 0 bytes\n"
+                   "SEND link 11 SYNC 0x0 4 bytes\n");
+    quorum_fixture_fini(&f);
+}
+
 static void an_observer_proves_nothing(void **state)
 {
     struct quorum_fixture f;
@@ -261,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sync_is_answered_when_a_quorum_has_answered_a_later_ping),
         cmocka_unit_test(answers_to_earlier_pings_prove_nothing),
+        cmocka_unit_test(a_sync_is_marked_if_that_is_asked_for),
         cmocka_unit_test(an_observer_proves_nothing),
         cmocka_unit_test(what_was_proposed_before_is_committed_first),
         cmocka_unit_test(a_sync_is_answered_before_what_came_after_it),
