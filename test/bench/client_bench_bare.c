@@ -31,9 +31,9 @@ struct client *client_open(const char *servers)
 {
     struct client *c = must_calloc(1, sizeof(*c));
     char host[64];
-    struct address to = {.host = host};
+    struct addresses to = {.host = host, .n = 1};
 
-    if (sscanf(servers, "%63[^:]:%d", host, &to.port) != 2) {
+    if (sscanf(servers, "%63[^:]:%d", host, &to.ports[0]) != 2) {
         die("not an address: %s", servers);
     }
     conn_open_all(&c->conn, 1, &to, BUFFER_BYTES, BUFFER_BYTES);

@@ -21,9 +21,10 @@ enum {
     CREATE_BATCH = 100
 };
 
-static int open_socket(const struct address *to)
+int conn_dial(const struct addresses *to, int i)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)to->port)};
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)to->ports[i % to->n])};
     struct timeval timeout = {.tv_sec = BLOCKING_TIMEOUT_S};
     int one = 1;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -73,9 +74,10 @@ static int read_all(int fd, uint8_t *p, size_t len)
 
 static int send_connect(int fd)
 {
+    static const struct wire_session fresh;
     uint8_t frame[FRAME_OVERHEAD_MAX];
 
-    return write_all(fd, frame, wire_connect(frame, SESSION_TIMEOUT_MS));
+    return write_all(fd, frame, wire_connect(frame, SESSION_TIMEOUT_MS, &fresh));
 }
 
 static int read_connect_response(int fd, int64_t *session_id)
@@ -92,14 +94,15 @@ static int read_connect_response(int fd, int64_t *session_id)
     return 0;
 }
 
-static void open_batch(struct conn *conns, int n, const struct address *to)
+static void open_batch(struct conn *conns, int n, const struct addresses *to)
 {
     int i;
 
     for (i = 0; i < n; i++) {
-        conns[i].fd = open_socket(to);
+        conns[i].fd = conn_dial(to, conns[i].index);
         if (conns[i].fd < 0 || send_connect(conns[i].fd) != 0) {
-            die("cannot connect to %s:%d: %s", to->host, to->port, strerror(errno));
+            die("cannot connect to %s:%d: %s", to->host, to->ports[conns[i].index % to->n],
+                strerror(errno));
         }
     }
     for (i = 0; i < n; i++) {
@@ -109,7 +112,7 @@ static void open_batch(struct conn *conns, int n, const struct address *to)
     }
 }
 
-void conn_open_all(struct conn *conns, int n, const struct address *to, size_t in_cap,
+void conn_open_all(struct conn *conns, int n, const struct addresses *to, size_t in_cap,
                    size_t out_cap)
 {
     int i;
@@ -160,14 +163,15 @@ void conn_close_all(struct conn *conns, int n)
     }
 }
 
-int conn_probe_open(struct conn_probe *p, const struct address *to, const char *path)
+int conn_probe_open(struct conn_probe *p, const struct addresses *to, const char *path)
 {
+    static const struct wire_session fresh;
     uint8_t frame[2 * FRAME_OVERHEAD_MAX];
-    size_t len = wire_connect(frame, SESSION_TIMEOUT_MS);
+    size_t len = wire_connect(frame, SESSION_TIMEOUT_MS, &fresh);
 
     len += wire_read(frame + len, 1, OP_GET_DATA, path, 0);
     p->len = 0;
-    p->fd = open_socket(to);
+    p->fd = conn_dial(to, 0);
     if (p->fd < 0) {
         return -1;
     }
@@ -216,22 +220,30 @@ uint8_t *conn_reserve(struct conn *c, size_t len)
     return c->out + c->out_len;
 }
 
-static void expect_created(struct conn *c, const char *path)
+/* The error in the next reply; `what` is what it is a reply to. */
+static int32_t read_outcome(struct conn *c, const char *what, const char *path)
 {
     uint8_t frame[512];
     int32_t len;
 
     if (read_all(c->fd, frame, 4) != 0) {
-        die("connection lost while creating %s", path);
+        die("connection lost at %s %s", what, path);
     }
     len = get32(frame);
     if (len < REPLY_HEADER_BYTES || len > (int32_t)sizeof(frame) ||
         read_all(c->fd, frame, (size_t)len) != 0 || get32(frame) != c->expected_xid) {
-        die("bad reply to create %s", path);
+        die("bad reply to %s %s", what, path);
     }
     c->expected_xid++;
-    if (get32(frame + 12) != ERR_OK && get32(frame + 12) != ERR_NODE_EXISTS) {
-        die("create %s: error %d", path, get32(frame + 12));
+    return get32(frame + 12);
+}
+
+static void expect_created(struct conn *c, const char *path)
+{
+    int32_t err = read_outcome(c, "create", path);
+
+    if (err != ERR_OK && err != ERR_NODE_EXISTS) {
+        die("create %s: error %d", path, err);
     }
 }
 
@@ -256,6 +268,16 @@ void conn_create_nodes(struct conn *c, path_fn name, long n, size_t data_len)
         }
     }
     free(frame);
+}
+
+void conn_sync(struct conn *c)
+{
+    uint8_t frame[FRAME_OVERHEAD_MAX];
+
+    if (write_all(c->fd, frame, wire_sync(frame, c->next_xid++, "/")) != 0 ||
+        read_outcome(c, "sync", "/") != ERR_OK) {
+        die("connection %d: no sync", c->index);
+    }
 }
 
 void conn_go_async(struct conn *c, int epoll_fd)

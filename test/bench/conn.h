@@ -13,14 +13,19 @@
 
 #include "wire.h"
 
-struct address {
+enum { SERVERS_MAX = 7 };
+
+/* One server, or the members of an ensemble: connections go round. */
+struct addresses {
     const char *host; /* a numeric IPv4 address */
-    int port;
+    int n;
+    int ports[SERVERS_MAX];
 };
 
 struct conn {
     int fd;
     int index;            /* place among its siblings: which contender, which watcher */
+    int32_t first_xid;    /* of what is measured */
     int32_t next_xid;     /* of the next request */
     int32_t expected_xid; /* of the next reply: they come in order */
     int wants_out;        /* EPOLLOUT is armed because the socket was full */
@@ -39,8 +44,11 @@ struct reply {
     size_t body_len;
 };
 
-/* Opens `n` connections, each with a new session. Dies if the server refuses one. */
-void conn_open_all(struct conn *conns, int n, const struct address *to, size_t in_cap,
+/* Connects to server `i` of `to`, counted round. Blocking; -1 if nobody listens. */
+int conn_dial(const struct addresses *to, int i);
+
+/* Opens `n` connections, each with a new session. Dies if a server refuses one. */
+void conn_open_all(struct conn *conns, int n, const struct addresses *to, size_t in_cap,
                    size_t out_cap);
 
 /* Closes the sessions and the sockets, waiting for the server to confirm: ephemeral nodes and
@@ -54,8 +62,9 @@ struct conn_probe {
     uint8_t in[4 + CONNECT_RESPONSE_BYTES + 4 + REPLY_HEADER_BYTES];
 };
 
-/* Connects and asks for a session and for the data of `path`. -1 if nobody listens. */
-int conn_probe_open(struct conn_probe *p, const struct address *to, const char *path);
+/* Connects to the first server and asks for a session and for the data of `path`. -1 if nobody
+ * listens. */
+int conn_probe_open(struct conn_probe *p, const struct addresses *to, const char *path);
 
 /* 1: answered; 0: not yet; -1: the server closed it. Does not wait. The caller closes the socket.
  */
@@ -72,6 +81,9 @@ static inline void conn_commit(struct conn *c, size_t len)
  */
 typedef void (*path_fn)(char *path, long i);
 void conn_create_nodes(struct conn *c, path_fn name, long n, size_t data_len);
+
+/* Blocking: what others have written is there for this connection's reads. */
+void conn_sync(struct conn *c);
 
 void conn_go_async(struct conn *c, int epoll_fd);
 

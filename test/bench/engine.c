@@ -100,11 +100,25 @@ static void handle_conn(struct load *l, struct conn *c, uint32_t events)
     conn_flush(c, l->epoll_fd);
 }
 
+static uint64_t servers_cpu_ns(const struct options *o)
+{
+    uint64_t sum_ns = 0;
+    int i;
+
+    for (i = 0; i < o->n_pids; i++) {
+        sum_ns += process_cpu_ns(o->pids[i]);
+    }
+    return sum_ns;
+}
+
 static int window_is_over(const struct load *l)
 {
     const struct options *o = l->options;
     uint64_t elapsed_ns = l->now_ns - l->window_ns;
 
+    if (o->ops > 0) {
+        return l->ops >= (uint64_t)o->ops || elapsed_ns >= seconds_to_ns(o->max_seconds);
+    }
     if (elapsed_ns < seconds_to_ns(o->seconds)) {
         return 0;
     }
@@ -119,7 +133,7 @@ static void advance_phase(struct load *l)
         l->now_ns - l->begin_ns >= seconds_to_ns(l->options->warmup_s)) {
         l->phase = PHASE_MEASURE;
         l->window_ns = l->now_ns;
-        l->server_cpu_ns = process_cpu_ns(l->options->pid);
+        l->server_cpu_ns = servers_cpu_ns(l->options);
         l->own_cpu_ns = own_cpu_ns();
     } else if (l->phase == PHASE_MEASURE && window_is_over(l)) {
         l->phase = PHASE_DONE;
@@ -148,7 +162,7 @@ static void loop(struct load *l)
         advance_phase(l);
     }
     l->end_ns = clock_ns();
-    l->server_cpu_ns = process_cpu_ns(l->options->pid) - l->server_cpu_ns;
+    l->server_cpu_ns = servers_cpu_ns(l->options) - l->server_cpu_ns;
     l->own_cpu_ns = own_cpu_ns() - l->own_cpu_ns;
 }
 
@@ -170,7 +184,7 @@ static void report(const struct load *l)
     print_latency("", &l->latency);
     printf(" rate_window=%.1f load_cpu=%.3f", ops * 1e9 / (double)span_ns,
            (double)l->own_cpu_ns / (double)span_ns);
-    if (l->options->pid != 0) {
+    if (l->options->n_pids > 0) {
         printf(" server_cpu=%.3f cpu_ms_per_100k=%.2f", (double)l->server_cpu_ns / (double)span_ns,
                l->ops > 0 ? (double)l->server_cpu_ns / 1e6 / ops * 1e5 : 0.0);
     }
@@ -198,6 +212,9 @@ int load_run(const struct mode *mode, const struct options *options, int n_conns
     conn_open_all(l->conns, n_conns, &options->to, IN_BYTES, out_cap);
     mode->setup(l);
     for (i = 0; i < n_conns; i++) {
+        if (options->to.n > 1) { /* the nodes were made through one of them */
+            conn_sync(&l->conns[i]);
+        }
         conn_go_async(&l->conns[i], l->epoll_fd);
     }
     snapshot_watch_open(l);

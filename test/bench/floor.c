@@ -270,6 +270,10 @@ static void handle_request(struct client *c, const uint8_t *frame, size_t len)
         hold_for_sync(c, frame, len);
         answer_create(c, xid, frame + 12, len - 12);
         break;
+    case OP_DELETE:
+        hold_for_sync(c, frame, len);
+        answer(c, xid, 0);
+        break;
     case OP_EXISTS:
         memset(answer(c, xid, STAT_BYTES), 0, STAT_BYTES);
         break;

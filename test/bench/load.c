@@ -6,49 +6,42 @@
 #include "load.h"
 
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
 static const struct mode *const modes[] = {
-    &mode_reads, &mode_writes, &mode_mix,  &mode_locks,
-    &mode_watch, &mode_znodes, &mode_idle, &mode_first_answer,
+    &mode_reads,  &mode_writes, &mode_mix,          &mode_churn, &mode_locks,       &mode_watch,
+    &mode_znodes, &mode_idle,   &mode_first_answer, &mode_gap,   &mode_first_write,
 };
 
 enum { N_MODES = sizeof(modes) / sizeof(modes[0]) };
 
 static const struct option long_options[] = {
-    {"host", required_argument, NULL, 'h'},
-    {"port", required_argument, NULL, 'p'},
-    {"pid", required_argument, NULL, 'P'},
-    {"connections", required_argument, NULL, 'c'},
-    {"outstanding", required_argument, NULL, 'o'},
-    {"write-percent", required_argument, NULL, 'w'},
-    {"nodes", required_argument, NULL, 'n'},
-    {"data-bytes", required_argument, NULL, 'b'},
-    {"locks", required_argument, NULL, 'l'},
-    {"contenders", required_argument, NULL, 'k'},
-    {"znodes", required_argument, NULL, 'z'},
-    {"warmup", required_argument, NULL, 'W'},
-    {"seconds", required_argument, NULL, 's'},
-    {"max-seconds", required_argument, NULL, 'm'},
-    {"snapshot-dir", required_argument, NULL, 'D'},
-    {"snapshots", required_argument, NULL, 'S'},
-    {"path", required_argument, NULL, 'a'},
-    {"log", required_argument, NULL, 'L'},
-    {NULL, 0, NULL, 0},
+    {"host", required_argument, NULL, 'h'},         {"port", required_argument, NULL, 'p'},
+    {"pid", required_argument, NULL, 'P'},          {"connections", required_argument, NULL, 'c'},
+    {"outstanding", required_argument, NULL, 'o'},  {"write-percent", required_argument, NULL, 'w'},
+    {"nodes", required_argument, NULL, 'n'},        {"data-bytes", required_argument, NULL, 'b'},
+    {"locks", required_argument, NULL, 'l'},        {"contenders", required_argument, NULL, 'k'},
+    {"znodes", required_argument, NULL, 'z'},       {"warmup", required_argument, NULL, 'W'},
+    {"seconds", required_argument, NULL, 's'},      {"max-seconds", required_argument, NULL, 'm'},
+    {"snapshot-dir", required_argument, NULL, 'D'}, {"snapshots", required_argument, NULL, 'S'},
+    {"ops", required_argument, NULL, 'O'},          {"victim", required_argument, NULL, 'v'},
+    {"signal", required_argument, NULL, 'g'},       {"path", required_argument, NULL, 'a'},
+    {"log", required_argument, NULL, 'L'},          {NULL, 0, NULL, 0},
 };
 
 static _Noreturn void usage(void)
 {
     int i;
 
-    fprintf(stderr, "usage: pawl-load MODE --port N [options]\n\n");
+    fprintf(stderr, "usage: pawl-load MODE --port N[,N...] [options]\n\n");
     for (i = 0; i < N_MODES; i++) {
         fprintf(stderr, "  %-13s %s\n", modes[i]->name, modes[i]->does);
     }
     fprintf(stderr, "\n  --host A          numeric address (127.0.0.1)\n"
-                    "  --pid N           the server's process, to measure its CPU\n"
+                    "  --pid N[,N...]    the servers' processes, to measure their CPU\n"
                     "  --connections N   each with its own session (10)\n"
                     "  --outstanding N   requests under way per connection (1)\n"
                     "  --write-percent N of mode mix (10)\n"
@@ -58,8 +51,10 @@ static _Noreturn void usage(void)
                     "  --znodes N        of mode znodes (1000000)\n"
                     "  --warmup S --seconds S     not measured, measured (1, 5)\n"
                     "  --max-seconds S   gives up, or stops waiting for snapshots (60)\n"
+                    "  --ops N           ends after N operations instead of --seconds\n"
                     "  --snapshot-dir D  tell apart what met a snapshot being written in D\n"
                     "  --snapshots N     go on until N of them were seen (0)\n"
+                    "  --victim PID --signal N    of mode gap (-, 9)\n"
                     "  first-answer --port N [--path P] [--log FILE] -- COMMAND ...\n");
     exit(2);
 }
@@ -75,6 +70,22 @@ static long number(const char *text)
     return value;
 }
 
+/* Numbers with commas between them; how many there are. */
+static int numbers(int *out, char *text)
+{
+    char *rest = NULL;
+    char *word;
+    int n = 0;
+
+    for (word = strtok_r(text, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
+        if (n == SERVERS_MAX) {
+            die("more than %d servers", SERVERS_MAX);
+        }
+        out[n++] = (int)number(word);
+    }
+    return n;
+}
+
 static double seconds(const char *text)
 {
     char *end;
@@ -86,12 +97,24 @@ static double seconds(const char *text)
     return value;
 }
 
-/* The options that are a time or a text; returns 0 if `c` is none of them. */
+/* The options that are not a single int; returns 0 if `c` is none of them. */
 static int set_other(struct options *o, int c, char *value)
 {
     switch (c) {
     case 'h':
         o->to.host = value;
+        return 1;
+    case 'p':
+        o->to.n = numbers(o->to.ports, value);
+        return 1;
+    case 'P':
+        o->n_pids = numbers(o->pids, value);
+        return 1;
+    case 'z':
+        o->znodes = number(value);
+        return 1;
+    case 'O':
+        o->ops = number(value);
         return 1;
     case 'W':
         o->warmup_s = seconds(value);
@@ -119,10 +142,6 @@ static int set_other(struct options *o, int c, char *value)
 static int *int_option(struct options *o, int c)
 {
     switch (c) {
-    case 'p':
-        return &o->to.port;
-    case 'P':
-        return &o->pid;
     case 'c':
         return &o->connections;
     case 'o':
@@ -139,9 +158,25 @@ static int *int_option(struct options *o, int c)
         return &o->contenders;
     case 'S':
         return &o->snapshots;
+    case 'v':
+        return &o->victim;
+    case 'g':
+        return &o->signal;
     default:
         return NULL;
     }
+}
+
+static int ports_make_sense(const struct addresses *to)
+{
+    int i;
+
+    for (i = 0; i < to->n; i++) {
+        if (to->ports[i] < 1 || to->ports[i] > 65535) {
+            return 0;
+        }
+    }
+    return to->n > 0;
 }
 
 static void parse(struct options *o, int argc, char **argv)
@@ -151,8 +186,6 @@ static void parse(struct options *o, int argc, char **argv)
     while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         if (c == '?') {
             usage();
-        } else if (c == 'z') {
-            o->znodes = number(optarg);
         } else if (!set_other(o, c, optarg)) {
             *int_option(o, c) = (int)number(optarg);
         }
@@ -160,8 +193,8 @@ static void parse(struct options *o, int argc, char **argv)
     if (optind < argc) {
         o->command = argv + optind;
     }
-    if (o->to.port < 1 || o->to.port > 65535 || o->connections < 1 || o->outstanding < 1 ||
-        o->nodes < 1 || o->nodes > 99999 || o->locks < 1 || o->contenders < 1 || o->znodes < 1 ||
+    if (!ports_make_sense(&o->to) || o->connections < 1 || o->outstanding < 1 || o->nodes < 1 ||
+        o->nodes > 99999 || o->locks < 1 || o->contenders < 1 || o->znodes < 1 ||
         o->write_percent > 100 || o->data_bytes > 65536 - 256) {
         usage();
     }
@@ -216,6 +249,7 @@ int main(int argc, char **argv)
         .seconds = 5,
         .max_seconds = 60,
         .path = "/",
+        .signal = SIGKILL,
     };
     int i;
 

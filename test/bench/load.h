@@ -16,17 +16,20 @@
 #include "wire.h"
 
 struct options {
-    struct address to;
-    pid_t pid; /* of the server, to measure its CPU; 0: do not */
+    struct addresses to;
+    int n_pids; /* of the servers, to measure their CPU; 0: do not */
+    int pids[SERVERS_MAX];
     int connections, outstanding;
     int write_percent;
     int nodes, data_bytes;
     int locks, contenders;
     long znodes;
     double warmup_s, seconds, max_seconds;
+    long ops;                 /* ends after so many; 0: by the clock */
     const char *snapshot_dir; /* tell requests apart that met a snapshot being written there */
     int snapshots;            /* how many of them to wait for */
     const char *path;         /* what first-answer reads */
+    int victim, signal;       /* what gap does to whom */
     const char *log;          /* where first-answer sends the server's output */
     char **command;           /* what first-answer starts */
 };
@@ -77,8 +80,8 @@ struct load {
     void *state; /* the mode's own */
 };
 
-extern const struct mode mode_reads, mode_writes, mode_mix, mode_locks, mode_watch, mode_znodes,
-    mode_idle, mode_first_answer;
+extern const struct mode mode_reads, mode_writes, mode_mix, mode_churn, mode_locks, mode_watch,
+    mode_znodes, mode_idle, mode_first_answer, mode_gap, mode_first_write;
 
 /* Runs `mode` from connecting to the printed result. 0 or dies. */
 int load_run(const struct mode *mode, const struct options *options, int n_conns);

@@ -53,6 +53,7 @@ class Row:
         self.samples = {}
         self.failed = set()
         self.void = None
+        self.floor_bar = None
 
     def add(self, server, sample):
         self.samples.setdefault(server, []).append(sample)
@@ -83,8 +84,27 @@ class Row:
             return None
         return pawld["value"] / apache["value"]
 
+    def of_floor(self):
+        floor, pawld = self.cell("floor"), self.cell("pawld")
+        if not floor or not pawld or floor["value"] <= 0:
+            return None
+        return pawld["value"] / floor["value"]
+
+    def floor_text(self):
+        share = self.of_floor()
+        if share is None:
+            return "-"
+        if self.floor_bar is None:
+            return f"{share:.2f}x"
+        return f"{share:.2f}x ({'met' if share >= self.floor_bar else 'MISSED'})"
+
     def met(self):
         raise NotImplementedError
+
+    def missed(self):
+        """One of its bars is."""
+        return any("MISSED" in text
+                   for text in (self.verdict(), self.floor_text(), self.cpu_verdict()))
 
     def verdict(self):
         met = False if "pawld" in self.failed else self.met()
@@ -105,12 +125,16 @@ class Row:
 
 
 class RateRow(Row):
-    """At least `bar` times Apache's rate, with at most a third of its CPU."""
+    """At least `bar` times Apache's rate, with at most a third of its CPU; at least `floor_bar` of the
+    floor's rate, if there is one."""
 
-    def __init__(self, key, title, bar, arguments, figure="rate"):
+    def __init__(self, key, title, bar, arguments, figure="rate", floor_bar=None,
+                 without=()):
         super().__init__(key, title, bar, f">= {bar:g}x", rate)
+        self.floor_bar = floor_bar
         self.arguments = arguments
         self.figure = figure
+        self.without = without  # servers that cannot do it
 
     def met(self):
         ratio = self.ratio()
@@ -134,6 +158,17 @@ class LimitRow(Row):
         return None if pawld is None else pawld["value"] <= self.bar
 
 
+class ShareRow(Row):
+    """At most `bar` times what Apache needs."""
+
+    def __init__(self, key, title, bar, show):
+        super().__init__(key, title, bar, f"<= {bar:.2g}x", show)
+
+    def met(self):
+        ratio = self.ratio()
+        return None if ratio is None else ratio <= self.bar
+
+
 class SnapshotRow(LimitRow):
     """p99.9 with a snapshot over p99.9 without: each server is compared with itself."""
 
@@ -144,7 +179,7 @@ class SnapshotRow(LimitRow):
         return f"{cell['value']:.2f}x ({cell['with_ms']:.3g} / {cell['without_ms']:.3g} ms)"
 
 
-HEADER = ("row", "bar", "Apache", "floor", "pawld", "ratio", "verdict",
+HEADER = ("row", "bar", "Apache", "floor", "pawld", "ratio", "verdict", "of floor",
           "CPU Apache", "CPU floor", "CPU pawld", "CPU ratio", "CPU verdict",
           "latency Apache: p50 / p99 / p99.9 / max ms", "latency pawld")
 
@@ -157,7 +192,7 @@ def line(row):
         return "-" if value is None else f"{value:.2f}x"
 
     return (row.title, row.bar_text, row.text("Apache"), row.text("floor"), row.text("pawld"),
-            times(row.ratio()), row.verdict(), cpu("Apache"), cpu("floor"), cpu("pawld"),
+            times(row.ratio()), row.verdict(), row.floor_text(), cpu("Apache"), cpu("floor"), cpu("pawld"),
             times(row.cpu_ratio()), row.cpu_verdict(), latencies(row.cell("Apache")),
             latencies(row.cell("pawld")))
 

@@ -37,9 +37,6 @@ uint64_t process_cpu_ns(pid_t pid)
     unsigned long user, system;
     FILE *f;
 
-    if (pid == 0) {
-        return 0;
-    }
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     f = fopen(path, "r");
     if (f == NULL || fgets(line, sizeof(line), f) == NULL) {

@@ -13,7 +13,7 @@ _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2))
 /* Allocates zeroed memory or dies: a load generator has nothing to fall back on. */
 void *must_calloc(size_t n, size_t size);
 
-/* CPU time, user and system, that process `pid` has used so far; 0 for pid 0. */
+/* CPU time, user and system, that process `pid` has used so far. */
 uint64_t process_cpu_ns(pid_t pid);
 
 /* The same of this process. */

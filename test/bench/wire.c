@@ -29,16 +29,17 @@ static size_t finish(uint8_t *frame, const uint8_t *end)
     return (size_t)(end - frame);
 }
 
-size_t wire_connect(uint8_t *p, int32_t timeout_ms)
+size_t wire_connect(uint8_t *p, int32_t timeout_ms, const struct wire_session *session)
 {
     uint8_t *at = put32(p + 4, 0); /* protocol version */
 
     at = put64(at, 0); /* last zxid seen */
     at = put32(at, timeout_ms);
-    at = put64(at, 0); /* session: a new one */
-    at = put32(at, 16);
-    memset(at, 0, 17); /* password, and the read-only flag */
-    return finish(p, at + 17);
+    at = put64(at, session->id);
+    at = put32(at, PASSWORD_BYTES);
+    memcpy(at, session->password, PASSWORD_BYTES);
+    at[PASSWORD_BYTES] = 0; /* read-only servers will not do */
+    return finish(p, at + PASSWORD_BYTES + 1);
 }
 
 size_t wire_create(uint8_t *p, int32_t xid, const char *path, size_t data_len, int32_t flags)
@@ -76,6 +77,11 @@ size_t wire_delete(uint8_t *p, int32_t xid, const char *path)
     uint8_t *at = put_string(put_header(p, xid, OP_DELETE), path);
 
     return finish(p, put32(at, -1));
+}
+
+size_t wire_sync(uint8_t *p, int32_t xid, const char *path)
+{
+    return finish(p, put_string(put_header(p, xid, OP_SYNC), path));
 }
 
 size_t wire_close(uint8_t *p, int32_t xid)

@@ -19,6 +19,7 @@ enum wire_op {
     OP_GET_DATA = 4,
     OP_SET_DATA = 5,
     OP_GET_CHILDREN = 8,
+    OP_SYNC = 9,
     OP_PING = 11,
     OP_CLOSE = -11
 };
@@ -31,9 +32,16 @@ enum {
     CREATE_EPHEMERAL_SEQUENTIAL = 3,
     REPLY_HEADER_BYTES = 16,
     STAT_BYTES = 68,
+    PASSWORD_BYTES = 16,
     CONNECT_RESPONSE_BYTES = 37,
     PATH_BYTES_MAX = 128,
     FRAME_OVERHEAD_MAX = 256 /* all of a request frame but its data */
+};
+
+/* Who has a session: id 0 asks for a new one. */
+struct wire_session {
+    int64_t id;
+    uint8_t password[PASSWORD_BYTES];
 };
 
 static inline uint8_t *put32(uint8_t *p, int32_t value)
@@ -70,11 +78,12 @@ static inline int64_t get64(const uint8_t *p)
 
 /* Each writes one whole frame, length included, at `p` and returns its size. The caller has room
  * for FRAME_OVERHEAD_MAX bytes and the data. */
-size_t wire_connect(uint8_t *p, int32_t timeout_ms);
+size_t wire_connect(uint8_t *p, int32_t timeout_ms, const struct wire_session *session);
 size_t wire_create(uint8_t *p, int32_t xid, const char *path, size_t data_len, int32_t flags);
 size_t wire_read(uint8_t *p, int32_t xid, enum wire_op op, const char *path, int watch);
 size_t wire_set_data(uint8_t *p, int32_t xid, const char *path, size_t data_len);
 size_t wire_delete(uint8_t *p, int32_t xid, const char *path);
+size_t wire_sync(uint8_t *p, int32_t xid, const char *path);
 size_t wire_close(uint8_t *p, int32_t xid);
 
 #endif
