@@ -83,7 +83,12 @@ void host_note_record(const struct txnlog_record *record, void *arg)
 void host_ensemble_place(struct host *h, struct member_ensemble *out)
 {
     *out = (struct member_ensemble){
-        .ask = host_ask, .snapshot = host_snapshot, .standing = host_standing, .host = h};
+        .ask = host_ask,
+        .config = &h->config->ensemble.quorum,
+        .snapshot = host_snapshot,
+        .standing = host_standing,
+        .host = h,
+    };
 }
 
 int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason_bytes)

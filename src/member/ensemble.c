@@ -8,6 +8,7 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "member/member_internal.h"
+#include "quorum/config.h"
 
 struct ensemble *ensemble_new(const struct member_ensemble *to)
 {
@@ -86,6 +87,18 @@ static void check_tree(struct member *m)
     }
 }
 
+/* Clients find the list of members in the tree. It is this member's own, no transaction, and outside
+ * the digest: the tree may have come from a server alone, or from one with another list. */
+static void show_config(struct member *m)
+{
+    const struct quorum_config *config = m->ensemble->to.config;
+    struct strbuf *text = &m->ensemble->data;
+
+    strbuf_clear(text);
+    quorum_config_write(config, text);
+    tree_set_config(m->server->tree, strbuf_bytes(text), config->version, m->server->wall_ms);
+}
+
 /* Everything that is logged is part of the history that a quorum has. */
 static void take_the_lead(struct member *m, int64_t epoch)
 {
@@ -93,6 +106,7 @@ static void take_the_lead(struct member *m, int64_t epoch)
     ASSERT(journal_first(&m->journal) == NULL);
     log_info("serving: leader of epoch %" PRId64, epoch);
     role_leader_init(&m->role);
+    show_config(m);
     server_change(m->server, m->server->tree, zxid_make(epoch, 0));
     m->has_dead = true;
     check_tree(m);
@@ -108,6 +122,7 @@ static void follow(struct member *m, const struct quorum_effect *e)
     role_learner_init(&m->role, e->role == MEMBER_OBSERVING ? ROLE_OBSERVER : ROLE_FOLLOWER);
     log_info("serving: %s of server %" PRId64 " in epoch %" PRId64, role_name(m->role.kind), e->sid,
              e->epoch);
+    show_config(m);
     server_change(m->server, m->server->tree, applied > begin ? applied : begin);
     check_tree(m);
 }

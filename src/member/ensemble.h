@@ -24,12 +24,15 @@
 #include "server/role.h"
 
 struct member;
+struct quorum_config;
 struct snapshot_taker;
 
 /* What a member among others needs. */
 struct member_ensemble {
     /* PROPOSE, FORWARD, ANSWER, SYNC, RESIGN. What it points to is lent for the call. */
     void (*ask)(void *host, const struct quorum_input *in);
+
+    const struct quorum_config *config; /* as clients find it in the tree; stays with the host */
 
     /* The tree that `link` was promised, as it is at `zxid`; the taker is the host's. It fills
      * while MEMBER_SNAPSHOT_SLICE goes on. */

@@ -738,6 +738,11 @@ void tree_replace_data(struct tree *t, znode_id id, struct bytes data)
     redigest(t, id);
 }
 
+void tree_set_config(struct tree *t, struct bytes text, int64_t mzxid, int64_t mtime)
+{
+    tree_set_data(t, tree_find(t, bytes_str("/zookeeper/config")), text, mzxid, mtime, -1);
+}
+
 void tree_set_acl(struct tree *t, znode_id id, uint32_t acl, int32_t aversion)
 {
     struct znode *n = node_at(t, id);

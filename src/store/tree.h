@@ -110,7 +110,7 @@ size_t tree_n_sessions(const struct tree *t);
 typedef void (*tree_session_timeout_fn)(int64_t id, int32_t timeout_ms, void *arg);
 void tree_each_session(const struct tree *t, tree_session_timeout_fn fn, void *arg);
 
-/* ---- changing: apply.c, snapshot_read.c and quota.c only ---- */
+/* ---- changing: apply.c, snapshot_read.c, quota.c; tree_set_config() by members ---- */
 
 /* A new node under `parent`. `acl` is an id of the ACL table, of which one use is taken. The
  * caller has made sure that the name is new. The parent's own Stat is left alone. */
@@ -122,8 +122,10 @@ void tree_remove(struct tree *t, znode_id id);
 
 void tree_set_data(struct tree *t, znode_id id, struct bytes data, int64_t mzxid, int64_t mtime,
                    int32_t version);
-/* Data alone, nothing of the Stat: quota statistics and the configuration node. */
+/* Data alone, nothing of the Stat: quota statistics. */
 void tree_replace_data(struct tree *t, znode_id id, struct bytes data);
+/* /zookeeper/config of a member: its version is always -1, and mzxid tells how new it is. */
+void tree_set_config(struct tree *t, struct bytes text, int64_t mzxid, int64_t mtime);
 void tree_set_acl(struct tree *t, znode_id id, uint32_t acl, int32_t aversion);
 void tree_set_child_stat(struct tree *t, znode_id id, int32_t cversion, int64_t pzxid);
 void tree_set_persisted(struct tree *t, znode_id id, const struct stat_persisted *s);

@@ -25,7 +25,7 @@ static void expect_equal_trees(struct ensemble_fixture *f)
         if (f->nodes[i].member == NULL) {
             continue;
         }
-        text = member_fixture_state(ensemble_node_server(&f->nodes[i])->tree);
+        text = ensemble_node_state(&f->nodes[i]);
         if (first == NULL) {
             first = text;
         } else {
@@ -691,6 +691,30 @@ static void who_differs_when_synchronisation_has_ended_serves_nobody(void **stat
     ensemble_fixture_fini(&f);
 }
 
+static void clients_find_the_list_of_members(void **state)
+{
+    struct ensemble_fixture f;
+    struct stat_record stat;
+    struct strbuf wanted;
+
+    (void)state;
+    strbuf_init(&wanted, STRBUF_NO_LIMIT);
+    ensemble_fixture_init(&f, 3, 1);
+    ensemble_fixture_elect(&f);
+    quorum_config_write(&f.config, &wanted);
+    for (size_t i = 0; i < f.n_nodes; i++) {
+        const struct tree *tree = ensemble_node_server(&f.nodes[i])->tree;
+        znode_id id = tree_find(tree, bytes_str("/zookeeper/config"));
+
+        assert_true(bytes_equal(tree_data(tree, id), strbuf_bytes(&wanted)));
+        tree_stat(tree, id, &stat);
+        assert_int_equal(stat.version, -1);
+        assert_int_equal(stat.mzxid, f.config.version);
+    }
+    ensemble_fixture_fini(&f);
+    strbuf_fini(&wanted);
+}
+
 static void who_has_no_leader_serves_nobody(void **state)
 {
     struct ensemble_fixture f;
@@ -727,6 +751,7 @@ int main(void)
         cmocka_unit_test(whoever_is_led_by_us_takes_a_sign_of_life),
         cmocka_unit_test(a_leader_that_does_not_mark_takes_no_sign_of_life),
         cmocka_unit_test(who_differs_when_synchronisation_has_ended_serves_nobody),
+        cmocka_unit_test(clients_find_the_list_of_members),
         cmocka_unit_test(who_has_no_leader_serves_nobody),
     };
 

@@ -250,11 +250,11 @@ static void end_all_trouble(struct world *w)
 
 static void expect_equal_trees(struct world *w)
 {
-    char *first = member_fixture_state(ensemble_node_server(&w->f.nodes[0])->tree);
+    char *first = ensemble_node_state(&w->f.nodes[0]);
 
     assert_int_equal(w->f.diverged_zxid, 0);
     for (size_t i = 1; i < w->f.n_nodes; i++) {
-        char *text = member_fixture_state(ensemble_node_server(&w->f.nodes[i])->tree);
+        char *text = ensemble_node_state(&w->f.nodes[i]);
 
         assert_string_equal(text, first);
         free(text);

@@ -2,7 +2,7 @@
 /* client_suite.c - libpawl's client against a real server: the table of tests, and their runner.
  *
  *   client_suite SERVERS [--only NAME] [--face FACE] [--ensemble] [--ensemble-only]
- *                [--local-sessions] [--control] [--quick] [--list]
+ *                [--local-sessions] [--reconfig] [--control] [--quick] [--list]
  *
  * NAME is a part of a test's name. With --control, lines that begin with '!' are orders to whoever
  * started this program, answered by a line on standard input; client_suite.py does it. */
@@ -26,7 +26,7 @@ static const char *const face_names[N_FACES] = {"blocking", "async", "polled", "
 
 struct choice {
     const char *only, *face;
-    bool ensemble, ensemble_only, local_sessions, quick, list;
+    bool ensemble, ensemble_only, local_sessions, reconfig, quick, list;
     int n_run, n_failed;
 };
 
@@ -97,6 +97,7 @@ static bool is_wanted(const struct test *test, const struct choice *choice)
         return false;
     }
     return ((test->flags & NEEDS_ENSEMBLE) == 0 || choice->ensemble) &&
+           ((test->flags & NEEDS_RECONFIG) == 0 || choice->reconfig) &&
            ((test->flags & NEEDS_CONTROL) == 0 || suite.control);
 }
 
@@ -127,6 +128,8 @@ static bool parse(int argc, char **argv, struct choice *choice)
             choice->ensemble_only = true;
         } else if (strcmp(argv[i], "--local-sessions") == 0) {
             choice->local_sessions = true;
+        } else if (strcmp(argv[i], "--reconfig") == 0) {
+            choice->reconfig = true;
         } else if (strcmp(argv[i], "--control") == 0) {
             suite.control = true;
         } else if (strcmp(argv[i], "--quick") == 0) {
@@ -152,7 +155,8 @@ int main(int argc, char **argv)
 
     if (!parse(argc, argv, &choice)) {
         fprintf(stderr, "usage: client_suite SERVERS [--only NAME] [--face FACE] [--ensemble] "
-                        "[--ensemble-only] [--local-sessions] [--control] [--quick] [--list]\n");
+                        "[--ensemble-only] [--local-sessions] [--reconfig] [--control] [--quick] "
+                        "[--list]\n");
         return 2;
     }
     signal(SIGPIPE, SIG_DFL); /* the library must not raise it */

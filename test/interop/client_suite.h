@@ -29,9 +29,10 @@ enum face {
 enum test_flags {
     FACES_ALL = 1,
     NEEDS_ENSEMBLE = 2,
-    NEEDS_CONTROL = 4,        /* somebody who stops and starts servers when told to */
-    SLOW = 8,                 /* not with --quick */
-    NEEDS_LOCAL_SESSIONS = 16 /* and no test without this flag can do with them */
+    NEEDS_CONTROL = 4,         /* somebody who stops and starts servers when told to */
+    SLOW = 8,                  /* not with --quick */
+    NEEDS_LOCAL_SESSIONS = 16, /* and no test without this flag can do with them */
+    NEEDS_RECONFIG = 32
 };
 
 struct test {

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""libpawl's client on pawld, on Apache ZooKeeper, or on an Apache ensemble of three.
+"""libpawl's client on pawld, on Apache ZooKeeper, or on an ensemble of either or both.
 
-    client_suite.py --server pawld|apache|ensemble|local-sessions --program BUILD/client_suite [...]
+    client_suite.py --server pawld|apache|ensemble|local-sessions [--kinds aaa|ppp|pap|...]
+                    --program BUILD/client_suite [...]
 
 Starts the servers, runs the program (client_suite.c) on them, and kills, pauses and starts servers
 when it asks. `local-sessions` is an ensemble, too, with what read-only servers need. What is not
@@ -28,12 +29,12 @@ CONFIG = {
     "znode.container.checkIntervalMs": "300",
 }
 ENSEMBLE_CONFIG = dict(CONFIG, **{
-    "reconfigEnabled": "true",
     "readonlymode.enabled": "true",
     "DigestAuthenticationProvider.superDigest": SUPER,
 })
 
 LOCAL_SESSIONS = {"localSessionsEnabled": "true", "localSessionsUpgradingEnabled": "true"}
+RECONFIG = {"reconfigEnabled": "true"}
 
 
 class Single:
@@ -72,9 +73,9 @@ class Single:
             self.server.start()
 
 
-class Three(ensemble.Ensemble):
-    def __init__(self, more=None):
-        super().__init__(config=dict(ENSEMBLE_CONFIG, **(more or {})))
+class Several(ensemble.Ensemble):
+    def __init__(self, kinds, more):
+        super().__init__(kinds, config=dict(ENSEMBLE_CONFIG, **more))
 
     def obey(self, line):
         if line.startswith("entry "):
@@ -117,16 +118,21 @@ def main():
     parser.add_argument("--server", required=True,
                         choices=sorted(servers.KINDS) + ["ensemble", "local-sessions"])
     parser.add_argument("--program", required=True)
+    parser.add_argument("--kinds", default="aaa", help="of the ensemble's members")
     options, rest = parser.parse_known_args()
+    has_reconfig = "p" not in options.kinds.lower()  # pawld's list of members is what its file says
     if options.server == "local-sessions":
-        servers_for_it, flags = Three(LOCAL_SESSIONS), ["--ensemble", "--local-sessions"]
+        servers_for_it = Several(options.kinds, LOCAL_SESSIONS)
+        flags = ["--ensemble", "--local-sessions"]
     elif options.server == "ensemble":
-        servers_for_it, flags = Three(), ["--ensemble"]
+        servers_for_it = Several(options.kinds, RECONFIG if has_reconfig else {})
+        flags = ["--ensemble"] + (["--reconfig"] if has_reconfig else [])
     else:
         servers_for_it, flags = Single(options.server), []
     with servers_for_it as where:
         code = converse([options.program, where.connect_string, "--control"] + flags + rest, where)
-    print("client on %s: %s" % (options.server, "passed" if code == 0 else "FAILED"))
+    name = options.kinds if "--ensemble" in flags else options.server
+    print("client on %s: %s" % (name, "passed" if code == 0 else "FAILED"))
     return 0 if code == 0 else 1
 
 

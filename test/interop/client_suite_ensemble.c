@@ -481,6 +481,6 @@ const struct test tests_ensemble[] = {
     {"the_list_of_servers_follows_the_config", the_list_of_servers_follows_the_config,
      NEEDS_ENSEMBLE | NEEDS_CONTROL, 60},
     {"a_member_leaves_and_joins_by_reconfig", a_member_leaves_and_joins_by_reconfig,
-     NEEDS_ENSEMBLE | NEEDS_CONTROL, 60},
+     NEEDS_ENSEMBLE | NEEDS_CONTROL | NEEDS_RECONFIG, 60},
     {0},
 };

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An Apache ZooKeeper ensemble on loopback: start it, find its leader, kill and pause its members.
+"""An ensemble on loopback, of pawld, of Apache ZooKeeper or of both: start it, find its leader, kill and
+pause its members.
 
-    with Ensemble(config={"maxSessionTimeout": "8000"}) as e:
+    with Ensemble("pap", config={"maxSessionTimeout": "8000"}) as e:
         talk_to(e.connect_string)
         e.leader().kill9()
         e.wait_leader()
 
-Members are `servers.ApacheServer`s with a number, so everything said there about folders, logs and
-restarts holds here; a member that is started again keeps its ports and its folder. Run as a program
-it starts an ensemble and obeys lines like `kill leader` on its standard input, to play with.
+Kinds are letters: p is pawld, a is Apache's, P and A are observers. Members are `servers.Server`s with a
+number, so everything said there about folders, logs and restarts holds here; a member that is started
+again keeps its ports and its folder. Run as a program it starts an ensemble and obeys lines like
+`kill leader` on its standard input, to play with.
 """
 import os
 import shutil
@@ -36,12 +38,12 @@ BASE_CONFIG = {
 JAVA_OPTS = ("-Xms32m", "-Xmx128m", "-Xss256k", "-XX:CICompilerCount=1")
 
 
-class Member(servers.ApacheServer):
-    """One member; `number` is its myid."""
+class Member:
+    """What a server becomes by being a member; `number` is its myid."""
 
-    def __init__(self, number, folder, config, keep, java_opts):
-        super().__init__(dir=os.path.join(folder, str(number)), config=config, keep=keep,
-                         java_opts=java_opts)
+    is_observer = False
+
+    def join(self, number):
         self.number = number
         self.paused = False
         self.ports = (servers.free_port(), servers.free_port())
@@ -51,7 +53,8 @@ class Member(servers.ApacheServer):
 
     def entry(self):
         """The value of its line `server.N` in everybody's zoo.cfg."""
-        return "127.0.0.1:%d:%d:participant;127.0.0.1:%d" % (self.ports + (self.port,))
+        return "127.0.0.1:%d:%d:%s;127.0.0.1:%d" % (
+            self.ports + ("observer" if self.is_observer else "participant", self.port))
 
     def srvr(self):
         """What it says of itself, {'Mode': 'leader', 'Zxid': '0x1...'}; {} when it does not serve."""
@@ -85,20 +88,63 @@ class Member(servers.ApacheServer):
         return super().terminate()
 
 
+class ApacheMember(Member, servers.ApacheServer):
+    kind = "a"
+
+    def __init__(self, number, folder, config):
+        super().__init__(dir=os.path.join(folder, str(number)), config=config, java_opts=JAVA_OPTS)
+        self.join(number)
+
+
+class PawlMember(Member, servers.PawlServer):
+    kind = "p"
+
+    def __init__(self, number, folder, config):
+        super().__init__(dir=os.path.join(folder, str(number)), config=config)
+        self.join(number)
+
+
+MEMBERS = {"a": ApacheMember, "p": PawlMember}
+
+
+def make_members(kinds, folder, config):
+    """One for each letter, with ports of their own and the list of all."""
+    members = []
+    for number, letter in enumerate(kinds, 1):
+        member = MEMBERS[letter.lower()](number, folder, dict(config))
+        member.is_observer = letter.isupper()
+        if member.is_observer:
+            member.config["peerType"] = "observer"
+        members.append(member)
+    tell_each_other(members)
+    return members
+
+
+def tell_each_other(members):
+    for m in members:
+        m.config.update({"server.%d" % o.number: o.entry() for o in members})
+
+
+def modes_wanted(members):
+    """Those of members that agree, sorted."""
+    n_observers = sum(m.is_observer for m in members)
+    n_followers = len(members) - n_observers - 1
+    return ["follower"] * n_followers + ["leader"] + ["observer"] * n_observers
+
+
+def all_serve(members):
+    """One leads and all others follow or observe. Two leaders: one has just been woken, and has yet to
+    find out that it is none any more."""
+    return sorted(m.mode() for m in members) == modes_wanted(members)
+
+
 class Ensemble:
     """`config` goes into every zoo.cfg, on top of BASE_CONFIG above."""
 
-    def __init__(self, size=3, config=None, java_opts=JAVA_OPTS, keep=False):
+    def __init__(self, kinds="aaa", config=None, keep=False):
         self.dir = tempfile.mkdtemp(prefix="zk-ensemble-")
         self.keep = keep
-        settings = dict(BASE_CONFIG, **(config or {}))
-        self.members = [Member(n, self.dir, settings, keep, java_opts) for n in range(1, size + 1)]
-        self.tell_each_other()
-
-    def tell_each_other(self):
-        for m in self.members:
-            for other in self.members:
-                m.config["server.%d" % other.number] = other.entry()
+        self.members = make_members(kinds, self.dir, dict(BASE_CONFIG, **(config or {})))
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -122,7 +168,7 @@ class Ensemble:
         for m in taken:
             m.ports = (servers.free_port(), servers.free_port())
             m.port = m.fixed_port = servers.free_port()
-        self.tell_each_other()
+        tell_each_other(self.members)
         return bool(taken)
 
     def wait_for(self, condition, what, timeout=ELECTION_SECONDS):
@@ -134,9 +180,7 @@ class Ensemble:
             dead = [m.number for m in self.members if m.process and not m.running()]
             if len(dead) > (len(self.members) - 1) // 2:
                 raise RuntimeError("members %s have died; logs in %s" % (dead, self.dir))
-            # Two leaders: one has just been resumed and has yet to learn that it is none any more.
-            modes = sorted(m.mode() for m in self.alive())
-            return modes == ["follower"] * (len(modes) - 1) + ["leader"]
+            return all_serve(self.alive())
         self.wait_for(settled, "all members")
 
     def wait_leader(self):

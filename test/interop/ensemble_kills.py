@@ -22,6 +22,7 @@ import threading
 import time
 from collections import deque
 
+import ensemble
 import pawld_ensemble as pe
 import tree_dump
 import zkwire as zk
@@ -212,7 +213,7 @@ class Story:
         self.options = options
         self.random = random.Random(options.seed)
         self.members = pe.make(options.kinds, folder)
-        ours = [m for m in self.members if isinstance(m, pe.PawlMember)]
+        ours = [m for m in self.members if m.kind == "p"]
         for m in ours:  # often new files, and sometimes somebody is too far behind for a DIFF
             m.config.update(snapCount=str(self.random.choice((50, 300, 2000))), commitLogCount="50")
         self.history = History()
@@ -353,8 +354,7 @@ class Story:
     def wait_settled(self):
         def settled():
             self.complain()
-            modes = sorted(m.mode() for m in self.members)
-            return modes == ["follower"] * (len(modes) - 1) + ["leader"]
+            return ensemble.all_serve(self.members)
         wait_until(settled, "a leader and its followers", PROGRESS_SECONDS)
 
     # -- the end --

@@ -20,32 +20,9 @@ LOCAL = ("/zookeeper/config", "/zookeeper/quota")
 SECONDS = 120
 
 
-class PawlMember(servers.PawlServer):
-    """pawld as a member; `number` is its myid."""
-
-    def __init__(self, number, folder, config):
-        super().__init__(dir=os.path.join(folder, str(number)), config=config)
-        self.number = number
-        self.paused = False
-        self.ports = (servers.free_port(), servers.free_port())
-        self.port = self.fixed_port = servers.free_port()
-        with open(os.path.join(self.data_dir, "myid"), "w") as f:
-            f.write("%d\n" % number)
-
-    entry = ensemble.Member.entry
-    srvr = ensemble.Member.srvr
-    mode = ensemble.Member.mode
-
-
 def make(kinds, folder):
-    """Members by their kinds, as "papp": p is pawld, a is Apache's."""
-    config = dict(ensemble.BASE_CONFIG, **tree_dump.SUPER_CONFIG)
-    members = [PawlMember(i + 1, folder, dict(config)) if kind == "p" else
-               ensemble.Member(i + 1, folder, dict(config), False, ensemble.JAVA_OPTS)
-               for i, kind in enumerate(kinds)]
-    for m in members:
-        m.config.update({"server.%d" % o.number: o.entry() for o in members})
-    return members
+    """Members by their kinds, as "papP"."""
+    return ensemble.make_members(kinds, folder, dict(ensemble.BASE_CONFIG, **tree_dump.SUPER_CONFIG))
 
 
 def wait_settled(members):
@@ -53,7 +30,7 @@ def wait_settled(members):
         for m in members:
             if not m.running():
                 raise m.error("member %d has ended" % m.number)
-        return sorted(m.mode() for m in members) == ["follower"] * (len(members) - 1) + ["leader"]
+        return ensemble.all_serve(members)
     wait_until(settled, "a leader and its followers", SECONDS)
 
 
@@ -107,9 +84,10 @@ def mntr(member):
 def leader_knows_its_learners(members):
     """The leader's mntr, ours or Apache's, when all the others follow it."""
     known = mntr(leader_of(members))
-    others = str(len(members) - 1)
-    return known.get("zk_synced_followers") == known.get("zk_learners") == others and \
-        known["zk_quorum_size"] == str(len(members))
+    voters = [m for m in members if not m.is_observer]
+    return known.get("zk_synced_followers") == str(len(voters) - 1) and \
+        known["zk_learners"] == str(len(members) - 1) and \
+        known["zk_quorum_size"] == str(len(voters))
 
 
 def in_step(members):

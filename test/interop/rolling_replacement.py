@@ -20,7 +20,6 @@ from kazoo.client import KazooClient
 import ensemble
 import ensemble_kills as kills
 import kazoo_lock
-import pawld_ensemble as pe
 import peers
 
 SESSION_MS = 40000
@@ -83,8 +82,7 @@ class Story(kills.Story):
         else:
             old.stop()
         folder = os.path.dirname(old.dir)
-        new = (pe.PawlMember(old.number, folder, {}) if kind == "p" else
-               ensemble.Member(old.number, folder, {}, False, ensemble.JAVA_OPTS))
+        new = ensemble.MEMBERS[kind](old.number, folder, {})
         new.config, new.ports = old.config, old.ports
         new.port = new.fixed_port = old.port
         self.members[old.number - 1] = new
@@ -92,7 +90,7 @@ class Story(kills.Story):
 
     def next_to_go(self, kind):
         """Followers first, as an operator would; the leader last."""
-        old = [m for m in self.members if isinstance(m, pe.PawlMember) != (kind == "p")]
+        old = [m for m in self.members if m.kind != kind]
         return sorted(old, key=lambda m: m.mode() == "leader")[0]
 
     def replace_all(self, kind, locks):

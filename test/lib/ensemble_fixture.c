@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "lib/member_fixture.h"
 #include "lib/server_fixture.h"
 #include "lib/test.h"
 #include "pawl/error.h"
@@ -497,6 +498,16 @@ struct server *ensemble_node_server(const struct ensemble_node *n)
     return member_server(n->member);
 }
 
+char *ensemble_node_state(const struct ensemble_node *n)
+{
+    char *text = member_fixture_state(ensemble_node_server(n)->tree);
+    char *config = strstr(text, "path=/zookeeper/config");
+    char *next = strstr(config + 1, "path=");
+
+    memmove(config, next, strlen(next) + 1);
+    return text;
+}
+
 static void start_quorum(struct ensemble_node *n, const struct history *history)
 {
     struct quorum_options options = {.sid = n->sid,
@@ -523,7 +534,8 @@ static void start_quorum(struct ensemble_node *n, const struct history *history)
 void ensemble_node_start(struct ensemble_node *n)
 {
     struct ensemble_fixture *f = n->fixture;
-    struct member_ensemble ensemble = {.ask = node_ask, .snapshot = node_snapshot, .host = n};
+    struct member_ensemble ensemble = {
+        .ask = node_ask, .config = &f->config, .snapshot = node_snapshot, .host = n};
     struct member_options options = {
         .server = fixture_options(), .ensemble = &ensemble, .seed = (uint64_t)n->sid};
     struct history history;

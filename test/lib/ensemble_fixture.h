@@ -82,6 +82,10 @@ void ensemble_node_do(struct ensemble_node *n, const struct quorum_input *in);
 
 struct server *ensemble_node_server(const struct ensemble_node *n);
 
+/* Its tree and its sessions as text, but for the node that each member writes for itself. The
+ * caller frees it. */
+char *ensemble_node_state(const struct ensemble_node *n);
+
 /* ---- clients ---- */
 
 struct connection *ensemble_client(struct ensemble_node *n, int32_t timeout_ms);
