@@ -87,8 +87,8 @@ static void check_tree(struct member *m)
     }
 }
 
-/* Clients find the list of members in the tree. It is this member's own, no transaction, and outside
- * the digest: the tree may have come from a server alone, or from one with another list. */
+/* Clients find the list of members in the tree. It is this member's own, no transaction, and
+ * outside the digest: the tree may have come from a server alone, or from one with another list. */
 static void show_config(struct member *m)
 {
     const struct quorum_config *config = m->ensemble->to.config;

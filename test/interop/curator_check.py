@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Apache Curator's recipes (Java) on Apache ZooKeeper or on pawld.
+"""Apache Curator's recipes (Java) on Apache ZooKeeper, on pawld, or on an ensemble.
 
-    curator_check.py --server pawld|apache
+    curator_check.py --server pawld|apache|ppp|pap|...
 
 Compiles curator/CuratorCheck.java against Debian's jars into a temporary folder and runs it.
 """
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+import ensemble
 import servers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -39,7 +40,7 @@ def missing():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--server", choices=sorted(servers.KINDS), required=True)
+    parser.add_argument("--server", required=True, help="pawld, apache, or the kinds of an ensemble")
     options = parser.parse_args()
     if missing():
         print("skipped: no %s" % missing())
@@ -49,10 +50,10 @@ def main():
         jars = ":".join(class_path())
         source = os.path.join(HERE, "curator", "CuratorCheck.java")
         subprocess.run(["javac", "-nowarn", "-XDsuppressNotes", "-d", classes, "-cp", jars, source], check=True)
-        with servers.make(options.server, config={"extendedTypesEnabled": "true"}) as server:
+        with ensemble.one_or_several(options.server, {"extendedTypesEnabled": "true"}) as server:
             code = subprocess.run(
                 ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars + ":" + classes,
-                 "CuratorCheck", server.address], timeout=RUN_SECONDS).returncode
+                 "CuratorCheck", server.connect_string], timeout=RUN_SECONDS).returncode
             server.end()
     finally:
         shutil.rmtree(classes, ignore_errors=True)

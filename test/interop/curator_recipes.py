@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Java Curator and libpawl in the same queues, barriers and counters.
 
-    curator_recipes.py --program BUILD/recipe_peer --server pawld [--server apache] [--only NAME]
+    curator_recipes.py --program BUILD/recipe_peer --server pawld [--server apache] [--server ppp]
+                       [--only NAME]
 
 CuratorPeer.java and recipe_peer.c know the same verbs; each actor in them is a client of its own. A
 referee counts who is inside of what. Where both sides stand in a queue the znodes are compared with
@@ -20,6 +21,7 @@ import time
 from kazoo.client import KazooClient
 
 import curator_check
+import ensemble
 import peers
 import recipe_stories
 import servers
@@ -49,32 +51,60 @@ def compile_peer(folder):
     return ":".join(jars + [folder])
 
 
+class Onlooker(KazooClient):
+    """Sees what has been answered to anybody, at whatever member it looks."""
+
+    def get(self, path):
+        self.sync("/")
+        return super().get(path)
+
+    def get_children(self, path):
+        self.sync("/")
+        return super().get_children(path)
+
+    def exists(self, path):
+        self.sync("/")
+        return super().exists(path)
+
+
 class Stage:
-    """A server, the two peers that last, and how to start more that do not."""
+    """A server or an ensemble, the two peers that last, and how to start more that do not."""
 
     def __init__(self, server, program, class_path):
         self.server, self.program, self.class_path = server, program, class_path
+        self.members = getattr(server, "members", [server])
+        self.eyes = [Onlooker(m.address) for m in self.members]
+        for eye in self.eyes:
+            eye.start()
         self.session_ms = SESSION_MS
         self.referee = peers.Referee()
         self.peers = []
-        self.zk = KazooClient(server.address)
+        self.zk = Onlooker(server.connect_string)
         self.java = self.new_java("java")
         self.c = self.new_c("c")
         self.zk.start()
         for peer in self.peers:
             peer.wait_ready()
 
+    def level(self):
+        """Whatever has been answered to one peer is to be seen by the others, whichever member they have."""
+        for eye in self.eyes:
+            eye.sync("/")
+
+    def words(self, word):
+        return "\n".join(servers.four_letter_word(m.port, word) for m in self.members)
+
     def arguments(self):
-        return [self.server.address, str(SESSION_MS), str(self.referee.port)]
+        return [self.server.connect_string, str(SESSION_MS), str(self.referee.port)]
 
     def new_java(self, name):
         self.peers.append(peers.Peer(name, [
             "java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
-            "-cp", self.class_path, "CuratorPeer"] + self.arguments()))
+            "-cp", self.class_path, "CuratorPeer"] + self.arguments(), self.level))
         return self.peers[-1]
 
     def new_c(self, name):
-        self.peers.append(peers.Peer(name, [self.program] + self.arguments()))
+        self.peers.append(peers.Peer(name, [self.program] + self.arguments(), self.level))
         return self.peers[-1]
 
     def knows(self, verb):
@@ -83,8 +113,9 @@ class Stage:
     def close(self):
         for peer in self.peers:
             peer.close()
-        self.zk.stop()
-        self.zk.close()
+        for client in self.eyes + [self.zk]:
+            client.stop()
+            client.close()
         self.referee.close()
 
 
@@ -95,8 +126,7 @@ def nothing_left(stage):
         answer.get()
 
     def counts():
-        lines = servers.four_letter_word(stage.server.port, "mntr").splitlines()
-        return [line for line in lines
+        return [line for line in stage.words("mntr").splitlines()
                 if line.startswith(("zk_watch_count", "zk_ephemerals_count"))]
     peers.wait_until(lambda: all(line.endswith("\t0") for line in counts()),
                      "no watch and no ephemeral, but: %s" % counts(), 20)
@@ -105,7 +135,7 @@ def nothing_left(stage):
 def run(kind, options, class_path):
     began = time.monotonic()
     config = {"tickTime": "500", "extendedTypesEnabled": "true", "preAllocSize": "1024"}
-    with servers.make(kind, config=config) as server:
+    with ensemble.one_or_several(kind, config) as server:
         stage = Stage(server, options.program, class_path)
         try:
             for story, verb in recipe_stories.STORIES:
@@ -131,7 +161,8 @@ def run(kind, options, class_path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--program", required=True)
-    parser.add_argument("--server", choices=sorted(servers.KINDS), action="append", required=True)
+    parser.add_argument("--server", action="append", required=True,
+                        help="pawld, apache, or the kinds of an ensemble")
     parser.add_argument("--only", help="stories with this in their name")
     options = parser.parse_args()
     if curator_check.missing():

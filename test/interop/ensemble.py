@@ -138,6 +138,13 @@ def all_serve(members):
     return sorted(m.mode() for m in members) == modes_wanted(members)
 
 
+def end_all(members):
+    """Stops all, which must end well: the leader first, so that the others look for a new one when it is
+    their turn."""
+    for m in sorted(members, key=lambda m: m.mode() != "leader"):
+        m.end()
+
+
 class Ensemble:
     """`config` goes into every zoo.cfg, on top of BASE_CONFIG above."""
 
@@ -194,6 +201,9 @@ class Ensemble:
             elif m.paused:
                 m.resume()
         self.wait_all()
+
+    def end(self):
+        end_all(self.members)
 
     def close(self):
         for m in self.members:
@@ -272,6 +282,13 @@ class Ensemble:
         if verb in ("resume", "restart"):
             self.wait_all()
         return ",".join(m.address for m in picked)
+
+
+def one_or_several(name, config):
+    """A server by its kind, 'pawld' or 'apache', or an ensemble by its members', 'pap'."""
+    if name in servers.KINDS:
+        return servers.make(name, config=config)
+    return Ensemble(name, config=config)
 
 
 def main():

@@ -5,7 +5,7 @@ kazoo's harness starts Java servers by itself. Loaded before the tests (pytest -
 this module puts its own classes in the place of kazoo's: the same face (run, stop, reset, destroy,
 address), but the server comes from servers.py. The package on disk stays as it is.
 
-Environment: KAZOO_SUITE_SERVER = apache or pawld, KAZOO_SUITE_LEFT_OUT = the tests that shall not
+Environment: KAZOO_SUITE_KINDS = a letter for each server, KAZOO_SUITE_LEFT_OUT = the tests that shall not
 run, one per line; the rest is kazoo's (ZOOKEEPER_VERSION, ZOOKEEPER_CLUSTER_SIZE,
 ZOOKEEPER_PORT_OFFSET).
 """
@@ -17,6 +17,7 @@ import kazoo.testing.common as common
 import pytest
 import servers
 
+KINDS = {"a": "apache", "p": "pawld"}
 TEST_SECONDS = 120  # the slowest of kazoo's tests needs about 25
 
 
@@ -28,7 +29,8 @@ class ManagedServer:
         self.server_info = server_info
         self.peers = peers
         self.jaas_config = jaas_config
-        kind = os.environ["KAZOO_SUITE_SERVER"]
+        kinds = os.environ["KAZOO_SUITE_KINDS"]
+        kind = KINDS[kinds[(server_info.server_id - 1) % len(kinds)]]
         config = self.make_config(configuration_entries, java_system_properties)
         self.server = servers.make(kind, config=config, port=server_info.client_port)
         if jaas_config and kind == "apache":

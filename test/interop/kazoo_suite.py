@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""kazoo's own test suite, as it ships in Debian's python3-kazoo, on Apache ZooKeeper or on pawld.
+"""kazoo's own test suite, as it ships in Debian's python3-kazoo, on Apache ZooKeeper, on pawld, or on an
+ensemble of either or both.
 
-    kazoo_suite.py --server apache|pawld [--quick] [--members N] [TEST...]
+    kazoo_suite.py --kinds a|p|aaa|ppp|pap|... [--quick] [TEST...]
 
-Every test must pass, except those that kazoo_left_out.txt names for this server with a reason; one
-that skips itself and is not named there counts as failed. --quick leaves the slow tests away;
---members 3 runs the suite on an ensemble.
+Every test must pass, except those that kazoo_left_out.txt names for these servers with a reason; one
+that skips itself and is not named there counts as failed. --quick leaves the slow tests away.
 """
 import argparse
 import os
@@ -17,7 +17,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 
-import servers
+import servers  # noqa: F401: the path of what follows
 from patience import free_ports
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -40,13 +40,25 @@ def read_left_out(scopes):
     return tests
 
 
+def scopes_of(kinds):
+    """Which lines of kazoo_left_out.txt are about servers of these kinds."""
+    scopes = {"both"}
+    if len(kinds) == 1:
+        scopes.add("one")
+    if "p" in kinds:
+        scopes.add("pawld")
+    if "p" in kinds and len(kinds) > 1:
+        scopes.add("several")
+    return scopes
+
+
 def run_pytest(options, tests, left_out, report):
     env = dict(os.environ)
     env.update({
-        "KAZOO_SUITE_SERVER": options.server,
+        "KAZOO_SUITE_KINDS": options.kinds,
         "ZOOKEEPER_VERSION": "3.8.0",
-        "ZOOKEEPER_CLUSTER_SIZE": str(options.members),
-        "ZOOKEEPER_PORT_OFFSET": str(free_ports(10 * options.members)),
+        "ZOOKEEPER_CLUSTER_SIZE": str(len(options.kinds)),
+        "ZOOKEEPER_PORT_OFFSET": str(free_ports(10 * len(options.kinds))),
         "KAZOO_SUITE_LEFT_OUT": "\n".join(left_out),
         "PYTHONPATH": HERE,
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -98,8 +110,7 @@ def run_suite(options, left_out, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--server", choices=sorted(servers.KINDS), required=True)
-    parser.add_argument("--members", type=int, default=1)
+    parser.add_argument("--kinds", required=True, help="a letter for each member: p is pawld, a is Apache's")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("tests", nargs="*", help="e.g. test_lock.py::KazooLockTests")
     options = parser.parse_args()
@@ -109,7 +120,7 @@ def main():
         print("skipped: %s (python3-kazoo python3-pytest python3-mock python3-objgraph)" % missing)
         return SKIP
 
-    left_out = read_left_out({"both", options.server} | ({"one"} if options.members == 1 else set()))
+    left_out = read_left_out(scopes_of(options.kinds))
     slow = read_left_out({"slow"}) if options.quick else {}
     began = time.monotonic()
     folder = tempfile.mkdtemp(prefix="kazoo-suite-")
@@ -126,8 +137,8 @@ def main():
         print("FAILED: %s" % test)
     for test in named["skipped"]:
         print("FAILED: %s skips itself here and is not in the list" % test)
-    print("kazoo suite on %s (%d member%s): %d passed, %d failed, %d left out%s, %.0f s" % (
-        options.server, options.members, "s"[:options.members - 1], len(named["passed"]),
+    print("kazoo suite on %s: %d passed, %d failed, %d left out%s, %.0f s" % (
+        options.kinds, len(named["passed"]),
         len(named["failed"]) + len(named["skipped"]), len(left_out),
         ", %d slow ones not run" % len(slow) if slow else "", time.monotonic() - began))
     return 0 if named["passed"] and not named["failed"] and not named["skipped"] else 1

@@ -119,8 +119,7 @@ def story(kinds, folder):
         write_and_read(members, "last")
         wait_until(lambda: in_step(members), "all in step", SECONDS)
         n_nodes = same_trees(members)
-        for m in sorted(members, key=lambda m: m.mode() != "leader"):
-            m.end()  # the leader first: the others look for a new one when it is their turn
+        ensemble.end_all(members)
         print("pawld_ensemble: %s: passed, %d nodes" % (kinds, n_nodes))
     finally:
         for m in members:

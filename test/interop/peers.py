@@ -40,10 +40,11 @@ class Answer:
 
 
 class Peer:
-    """A process with many actors. `tell` does not wait; `ask` does."""
+    """A process with many actors. `tell` does not wait; `ask` does. `before` is called before each line."""
 
-    def __init__(self, name, command):
+    def __init__(self, name, command, before=None):
         self.name = name
+        self.before = before or (lambda: None)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, bufsize=1)
         self.open = collections.defaultdict(collections.deque)
@@ -76,6 +77,7 @@ class Peer:
     def tell(self, actor, *words):
         line = " ".join([actor] + [str(word) for word in words])
         answer = Answer("%s: %s" % (self.name, line))
+        self.before()
         with self.lock:
             self.open[actor].append(answer)
             self.process.stdin.write(line + "\n")
@@ -192,11 +194,11 @@ def data_shape(data):
     return text if text.isascii() and text.isprintable() else "hex:" + data.hex()
 
 
-def containers(data_dir):
-    """The paths that were created as containers. A Stat does not say so; the server's log does: the
+def containers(data_dirs):
+    """The paths that were created as containers. A Stat does not say so; the servers' logs do: the
     last field of a transaction's header is its type, 19, and the path follows it."""
     found = set()
-    for name in glob.glob(os.path.join(data_dir, "version-2", "log.*")):
+    for name in sum((glob.glob(os.path.join(d, "version-2", "log.*")) for d in data_dirs), []):
         with open(name, "rb") as f:
             log = f.read()
         for match in re.finditer(rb"\0\0\0\x13(?=(.{4})/)", log, re.DOTALL):
@@ -205,18 +207,18 @@ def containers(data_dir):
     return found
 
 
-def live_shapes(zk, data_dir, base):
-    """(name below base, mode, data) of each znode at and below `base`; zk is a KazooClient."""
+def live_shapes(stage, base):
+    """(name below base, mode, data) of each znode at and below `base`."""
     shapes = collections.Counter()
-    boxes = containers(data_dir)
+    boxes = containers(m.data_dir for m in stage.members)
     todo = [base]
     while todo:
         path = todo.pop()
-        data, stat = zk.get(path)
+        data, stat = stage.zk.get(path)
         mode = ("EPHEMERAL" if stat.ephemeralOwner != 0 else
                 "CONTAINER" if path in boxes else "PERSISTENT")
         shapes[name_shape(path[len(base):]), mode, data_shape(data)] += 1
-        todo += [path + "/" + child for child in zk.get_children(path)]
+        todo += [path + "/" + child for child in stage.zk.get_children(path)]
     return shapes
 
 
@@ -253,7 +255,7 @@ def recorded_shape(path, line):
 
 def compare(stage, base, vector, title, vector_base):
     """The znodes below `base` are those of the vector: names, modes, data and how many of each."""
-    live = live_shapes(stage.zk, stage.server.data_dir, base)
+    live = live_shapes(stage, base)
     recorded = recorded_shapes(vector, title, vector_base)
     assert live == recorded, "znodes of %s\n  here: %s\n  %s: %s" % (
         base, sorted(live.items()), vector, sorted(recorded.items()))

@@ -104,6 +104,10 @@ class Server(ServerProcess):
     def address(self):
         return "127.0.0.1:%d" % self.port
 
+    @property
+    def connect_string(self):
+        return self.address
+
     def start(self, wait=True):
         """Starts the process; with `wait`, returns when it answers clients."""
         assert not self.running()
