@@ -7,27 +7,35 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "os/dial.h"
 
-enum { DIALLER_TARGETS = 32, DIALLER_ADDRESSES = 32 };
-
-/* A socket that is being connected: its poll handle outlives it by a turn of the loop. */
-struct attempt {
-    uv_poll_t poll;
-    struct dialler *dialler;
-    int fd;
+enum {
+    DIALLER_TARGETS = 32,
+    DIALLER_ADDRESSES = 64, /* of all names together */
+    DIALLER_MOMENT_MS = 250,
 };
 
-enum dialler_state { RESTING, RESOLVING, CONNECTING };
+/* A name that is being looked up, or a socket that is being connected. */
+struct effort {
+    struct list link;
+    struct dialler *dialler;
+    uint64_t deadline_ms;
+    struct lookup *lookup; /* NULL: a socket, and */
+    int fd;
+    uv_poll_t poll; /* outlives the effort by a turn of the loop */
+};
+
+enum dialler_state { RESTING, DIALLING };
 
 struct dialler {
     uv_loop_t *loop;
     dialled_fn done;
     void *arg;
     enum dialler_state state;
-    uv_timer_t timer;    /* the time of an address, or of a name */
-    uv_async_t resolved; /* from the thread that looks up */
+    uv_timer_t timer;    /* whichever is first: the next one's turn, the end of one's time */
+    uv_async_t resolved; /* from a thread that looks up */
     int n_open;          /* of these two handles */
 
     char *host[DIALLER_TARGETS];
@@ -35,55 +43,58 @@ struct dialler {
     size_t n_targets, next_target;
     struct address addresses[DIALLER_ADDRESSES];
     size_t n_addresses, next_address;
+    struct list efforts; /* that are under way */
     int timeout_ms;
-    struct lookup *lookup;
-    struct attempt *attempt;
     int error;
     bool all_refused;
 };
 
-static const uint8_t dialler_may_follow[] = {
-    [RESTING] = 1 << RESOLVING,
-    [RESOLVING] = 1 << RESOLVING | 1 << CONNECTING | 1 << RESTING,
-    [CONNECTING] = 1 << RESOLVING | 1 << RESTING,
-};
-
 static void dialler_move(struct dialler *d, enum dialler_state next)
 {
-    ASSERT(dialler_may_follow[d->state] & 1 << next);
+    ASSERT(d->state != next);
     d->state = next;
-    ASSERT((d->attempt != NULL) == (next == CONNECTING));
-    ASSERT(d->lookup == NULL || next == RESOLVING);
+    ASSERT(list_empty(&d->efforts));
 }
 
 static void dialler_next(struct dialler *d);
 
 /* --- ending things --- */
 
-static void dialler_attempt_closed(uv_handle_t *handle)
+static void effort_closed(uv_handle_t *handle)
 {
     free(handle->data);
 }
 
-/* The socket is the caller's from here on. */
-static int dialler_end_attempt(struct dialler *d)
+/* The socket, if it is one, is the caller's from here on. */
+static int effort_end(struct effort *e)
 {
-    struct attempt *a = d->attempt;
-    int fd = a->fd;
+    int fd = e->fd;
 
-    d->attempt = NULL;
-    uv_poll_stop(&a->poll);
-    uv_close((uv_handle_t *)&a->poll, dialler_attempt_closed);
+    list_remove(&e->link);
+    if (e->lookup != NULL) {
+        lookup_free(e->lookup);
+        free(e);
+        return -1;
+    }
+    uv_poll_stop(&e->poll);
+    uv_close((uv_handle_t *)&e->poll, effort_closed);
     return fd;
+}
+
+static void effort_drop(struct effort *e)
+{
+    int fd = effort_end(e);
+
+    if (fd >= 0) {
+        close(fd);
+    }
 }
 
 static void dialler_end_all(struct dialler *d)
 {
     uv_timer_stop(&d->timer);
-    lookup_free(d->lookup);
-    d->lookup = NULL;
-    if (d->attempt != NULL) {
-        close(dialler_end_attempt(d));
+    while (!list_empty(&d->efforts)) {
+        effort_drop(container_of(d->efforts.next, struct effort, link));
     }
     for (size_t i = 0; i < d->n_targets; i++) {
         free(d->host[i]);
@@ -106,44 +117,36 @@ static void dialler_note(struct dialler *d, int error)
     d->all_refused = d->all_refused && error == ECONNREFUSED;
 }
 
-/* --- one after the other --- */
+/* --- what efforts come to --- */
 
-static void dialler_decided(uv_poll_t *poll, int status, int events)
+static void effort_decided(uv_poll_t *poll, int status, int events)
 {
-    struct attempt *a = poll->data;
-    struct dialler *d = a->dialler;
-    int error = dial_result(a->fd); /* libuv reports whatever it was as EBADF */
-    int fd = dialler_end_attempt(d);
+    struct effort *e = poll->data;
+    struct dialler *d = e->dialler;
+    int error = dial_result(e->fd); /* libuv reports whatever it was as EBADF */
 
     (void)events;
     error = error == 0 && status < 0 ? EIO : error;
     if (error == 0) {
-        dialler_finish(d, fd);
+        dialler_finish(d, effort_end(e));
         return;
     }
-    close(fd);
+    effort_drop(e);
     dialler_note(d, error);
-    dialler_move(d, RESOLVING);
     dialler_next(d);
 }
 
-static void dialler_too_late(uv_timer_t *timer)
+static void effort_found(struct effort *e)
 {
-    struct dialler *d = timer->data;
+    struct dialler *d = e->dialler;
+    size_t n = lookup_addresses(e->lookup, d->addresses + d->n_addresses,
+                                DIALLER_ADDRESSES - d->n_addresses);
 
-    dialler_note(d, ETIMEDOUT);
-    if (d->attempt != NULL) {
-        close(dialler_end_attempt(d));
+    d->n_addresses += n;
+    if (n == 0) {
+        dialler_note(d, ENOENT);
     }
-    lookup_free(d->lookup);
-    d->lookup = NULL;
-    dialler_move(d, RESOLVING);
-    dialler_next(d);
-}
-
-static void dialler_begin(uv_timer_t *timer)
-{
-    dialler_next(timer->data);
+    effort_drop(e);
 }
 
 /* Called on the thread that looks up. */
@@ -157,66 +160,125 @@ static void dialler_wake(void *arg)
 static void dialler_resolved(uv_async_t *async)
 {
     struct dialler *d = async->data;
+    struct list *item, *next;
+    bool found = false;
 
-    if (d->lookup == NULL || !lookup_is_done(d->lookup)) {
-        return;
+    for (item = d->efforts.next; item != &d->efforts; item = next) {
+        struct effort *e = container_of(item, struct effort, link);
+
+        next = item->next;
+        if (e->lookup != NULL && lookup_is_done(e->lookup)) {
+            effort_found(e);
+            found = true;
+        }
     }
-    d->next_address = 0;
-    d->n_addresses = lookup_addresses(d->lookup, d->addresses, DIALLER_ADDRESSES);
-    lookup_free(d->lookup);
-    d->lookup = NULL;
-    if (d->n_addresses == 0) {
-        dialler_note(d, ENOENT);
+    if (found) {
+        dialler_next(d);
     }
-    dialler_next(d);
+}
+
+/* --- one after the other --- */
+
+static struct effort *effort_new(struct dialler *d)
+{
+    struct effort *e = must_zalloc(sizeof(*e));
+
+    e->dialler = d;
+    e->fd = -1;
+    e->deadline_ms = uv_now(d->loop) + (uint64_t)d->timeout_ms;
+    list_push_back(&d->efforts, &e->link);
+    return e;
 }
 
 /* True when something is under way. */
 static bool dialler_connect(struct dialler *d)
 {
     int fd = dial_start(&d->addresses[d->next_address++]);
+    struct effort *e;
 
     if (fd < 0) {
         dialler_note(d, errno);
         return false;
     }
-    d->attempt = must_zalloc(sizeof(*d->attempt));
-    d->attempt->dialler = d;
-    d->attempt->fd = fd;
-    uv_poll_init(d->loop, &d->attempt->poll, fd);
-    d->attempt->poll.data = d->attempt;
-    uv_poll_start(&d->attempt->poll, UV_WRITABLE, dialler_decided);
-    dialler_move(d, CONNECTING);
+    e = effort_new(d);
+    e->fd = fd;
+    uv_poll_init(d->loop, &e->poll, fd);
+    e->poll.data = e;
+    uv_poll_start(&e->poll, UV_WRITABLE, effort_decided);
     return true;
 }
 
 static bool dialler_resolve(struct dialler *d)
 {
     size_t i = d->next_target++;
+    struct lookup *lookup;
 
-    d->next_address = d->n_addresses = 0;
-    if (address_plain(d->host[i], d->port[i], &d->addresses[0]) == 1) {
-        d->n_addresses = 1;
+    if (d->n_addresses < DIALLER_ADDRESSES &&
+        address_plain(d->host[i], d->port[i], &d->addresses[d->n_addresses]) == 1) {
+        d->n_addresses++;
         return false;
     }
-    d->lookup = lookup_start(d->host[i], d->port[i], dialler_wake, d);
-    if (d->lookup == NULL) {
+    lookup = lookup_start(d->host[i], d->port[i], dialler_wake, d);
+    if (lookup == NULL) {
         dialler_note(d, ENOMEM);
+        return false;
     }
-    return d->lookup != NULL;
+    effort_new(d)->lookup = lookup;
+    return true;
+}
+
+static bool dialler_has_next(const struct dialler *d)
+{
+    return d->next_address < d->n_addresses || d->next_target < d->n_targets;
+}
+
+static void dialler_too_late(struct dialler *d)
+{
+    struct list *item, *next;
+
+    for (item = d->efforts.next; item != &d->efforts; item = next) {
+        struct effort *e = container_of(item, struct effort, link);
+
+        next = item->next;
+        if (uv_now(d->loop) >= e->deadline_ms) {
+            effort_drop(e);
+            dialler_note(d, ETIMEDOUT);
+        }
+    }
+}
+
+static void dialler_on_timer(uv_timer_t *timer)
+{
+    struct dialler *d = timer->data;
+
+    dialler_too_late(d);
+    dialler_next(d);
+}
+
+/* Efforts have all the same time, so the oldest ends first. */
+static void dialler_plan(struct dialler *d)
+{
+    struct effort *oldest = container_of(d->efforts.next, struct effort, link);
+    uint64_t now_ms = uv_now(d->loop);
+    uint64_t left_ms = oldest->deadline_ms > now_ms ? oldest->deadline_ms - now_ms : 0;
+
+    if (dialler_has_next(d) && left_ms > DIALLER_MOMENT_MS) {
+        left_ms = DIALLER_MOMENT_MS;
+    }
+    uv_timer_start(&d->timer, dialler_on_timer, left_ms, 0);
 }
 
 static void dialler_next(struct dialler *d)
 {
-    bool under_way = false;
+    bool begun = false;
 
-    while (!under_way && (d->next_address < d->n_addresses || d->next_target < d->n_targets)) {
-        under_way = d->next_address < d->n_addresses ? dialler_connect(d) : dialler_resolve(d);
+    while (!begun && dialler_has_next(d)) {
+        begun = d->next_address < d->n_addresses ? dialler_connect(d) : dialler_resolve(d);
     }
-    if (under_way) {
-        uv_timer_start(&d->timer, dialler_too_late, (uint64_t)d->timeout_ms, 0);
-    } else {
+    if (list_empty(&d->efforts)) {
         dialler_finish(d, -1);
+    } else {
+        dialler_plan(d);
     }
 }
 
@@ -230,6 +292,7 @@ struct dialler *dialler_new(uv_loop_t *loop, dialled_fn done, void *arg)
     d->done = done;
     d->arg = arg;
     d->n_open = 2;
+    list_init(&d->efforts);
     uv_timer_init(loop, &d->timer);
     uv_async_init(loop, &d->resolved, dialler_resolved);
     d->timer.data = d->resolved.data = d;
@@ -252,21 +315,19 @@ void dialler_free(struct dialler *d)
     uv_close((uv_handle_t *)&d->resolved, dialler_handle_closed);
 }
 
-void dialler_start(struct dialler *d, const struct dialler_target *targets, size_t n,
-                   int timeout_ms)
+void dialler_start(struct dialler *d, const struct net_address *addresses, size_t n, int timeout_ms)
 {
-    ASSERT(n > 0);
     d->n_targets = n < DIALLER_TARGETS ? n : DIALLER_TARGETS;
     for (size_t i = 0; i < d->n_targets; i++) {
-        d->host[i] = must_strdup(targets[i].host);
-        d->port[i] = targets[i].port;
+        d->host[i] = must_strdup(addresses[i].host);
+        d->port[i] = addresses[i].port;
     }
     d->next_target = d->next_address = d->n_addresses = 0;
     d->timeout_ms = timeout_ms;
-    d->error = 0;
-    d->all_refused = true;
-    dialler_move(d, RESOLVING);
-    uv_timer_start(&d->timer, dialler_begin, 0, 0); /* done() is not to be called from here */
+    d->error = ENOENT;
+    d->all_refused = n > 0;
+    dialler_move(d, DIALLING);
+    uv_timer_start(&d->timer, dialler_on_timer, 0, 0); /* done() is not to be called from here */
 }
 
 bool dialler_is_busy(const struct dialler *d)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dialler.h - a connection to one of several addresses, made on the loop without stopping it.
  *
- *            start            name found               connected, or nowhere
- *   RESTING ------> RESOLVING ----------> CONNECTING ------------------------> RESTING
- *                       ^                     |                                 done()
- *                       +-- next, or too late-+
+ *            start              one stands, or none is left
+ *   RESTING --------> DIALLING -----------------------------> RESTING, done()
  *
- * Names are looked up each time, on a thread of their own. Addresses are tried one after the other;
- * each has the same time. */
+ * Addresses are tried in their order. The next one has its turn when the one before has failed, or
+ * beside it when that has not answered for a moment: an address that swallows everything costs
+ * that moment only. The first that stands wins. Names are looked up each time, on a thread of their
+ * own. */
 #ifndef PAWL_DAEMON_DIALLER_H
 #define PAWL_DAEMON_DIALLER_H
 
@@ -17,14 +17,14 @@
 
 struct dialler;
 
-struct dialler_target {
+struct net_address {
     const char *host; /* a name or an address; IPv6 without brackets */
     int port;
 };
 
 /* `fd` is connected and the receiver's, who prepares it; or it is -1, and `error` says what the
- * last address came to. ECONNREFUSED only if all of them refused; ENOENT: a name has no address.
- * Never called from inside dialler_start(). */
+ * last address came to. ECONNREFUSED only if all of them refused; ENOENT: a name has no address,
+ * or there was nothing to dial. Never called from inside dialler_start(). */
 typedef void (*dialled_fn)(void *arg, int fd, int error);
 
 struct dialler *dialler_new(uv_loop_t *loop, dialled_fn done, void *arg);
@@ -32,8 +32,9 @@ struct dialler *dialler_new(uv_loop_t *loop, dialled_fn done, void *arg);
 /* Nothing is called any more; the memory goes when the loop has run on. */
 void dialler_free(struct dialler *d);
 
-/* Only while it rests. The targets are copied. */
-void dialler_start(struct dialler *d, const struct dialler_target *targets, size_t n,
+/* Only while it rests. The addresses are copied. Each of them has `timeout_ms`, and so has the
+ * looking up of a name. */
+void dialler_start(struct dialler *d, const struct net_address *addresses, size_t n,
                    int timeout_ms);
 bool dialler_is_busy(const struct dialler *d);
 

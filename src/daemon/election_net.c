@@ -320,7 +320,7 @@ enum { TARGETS = 32 };
 
 /* Where it says it is, then where it should be. The hosts of the former are the caller's to free:
  * `*n_told` of them. */
-static size_t election_targets(const struct election_peer *p, struct dialler_target *out,
+static size_t election_targets(const struct election_peer *p, struct net_address *out,
                                size_t *n_told)
 {
     struct bytes rest = p->told == NULL ? BYTES_NULL : bytes_str(p->told);
@@ -329,7 +329,7 @@ static size_t election_targets(const struct election_peer *p, struct dialler_tar
 
     while (n < TARGETS / 2 && hello_next_address(&rest, &address)) {
         if (!election_is_wildcard(address.host) && address.port > 0) {
-            out[n++] = (struct dialler_target){must_copy_string(address.host), address.port};
+            out[n++] = (struct net_address){must_copy_string(address.host), address.port};
         }
     }
     *n_told = n;
@@ -339,14 +339,14 @@ static size_t election_targets(const struct election_peer *p, struct dialler_tar
         if (i == m->n_addresses) {
             break;
         }
-        out[n++] = (struct dialler_target){m->address[i].host, m->address[i].election_port};
+        out[n++] = (struct net_address){m->address[i].host, m->address[i].election_port};
     }
     return n;
 }
 
 static void election_dial(struct election_peer *p)
 {
-    struct dialler_target targets[TARGETS];
+    struct net_address targets[TARGETS];
     size_t n, n_told;
 
     if (dialler_is_busy(p->dialler) || clock_monotonic_ms() < p->knock_again_ms) {

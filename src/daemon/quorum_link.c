@@ -11,7 +11,6 @@
 #include "os/socket.h"
 
 static const uint8_t may_follow[N_STATES] = {
-    [DIALLING] = 1 << OPEN | 1 << CLOSED,
     [GREETING] = 1 << OPEN | 1 << CLOSED,
     [OPEN] = 1 << ENDING | 1 << CLOSED,
     [ENDING] = 1 << CLOSED,
@@ -114,9 +113,7 @@ void quorum_link_wait(struct net_link *l)
 {
     int events = UV_DISCONNECT;
 
-    if (l->state == DIALLING) {
-        events = UV_WRITABLE;
-    } else if ((l->state == OPEN && !l->is_held) || l->state == GREETING) {
+    if ((l->state == OPEN && !l->is_held) || l->state == GREETING) {
         events |= UV_READABLE;
     }
     if (l->is_dirty && (l->state == OPEN || l->state == ENDING)) {
@@ -552,10 +549,6 @@ static void on_link_ready(uv_poll_t *poll, int status, int events)
 {
     struct net_link *l = poll->data;
 
-    if (l->state == DIALLING) {
-        quorum_net_connected(l);
-        return;
-    }
     if ((events & UV_READABLE) != 0 && link_is_read(l)) {
         link_receive(l);
     }

@@ -2,6 +2,7 @@
 /* quorum_net.c - listening, dialling, and the life of it all. */
 #include "daemon/quorum_net.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,8 @@
 #include "base/assert.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "daemon/dialler.h"
 #include "daemon/quorum_net_internal.h"
-#include "os/dial.h"
 #include "os/socket.h"
 #include "pawl/error.h"
 
@@ -157,136 +158,33 @@ int quorum_net_port(const struct quorum_net *n)
 
 /* ---- dialling ---- */
 
-static void lookup_drop(struct net_lookup *lookup)
+static void on_quorum_dialled(void *arg, int fd, int error)
 {
-    list_remove(&lookup->link);
-    lookup_free(lookup->lookup);
-    free(lookup);
-}
-
-/* Those that are on their way and have not won. */
-static void dial_drop(struct quorum_net *n)
-{
-    struct list *item, *next;
-
-    n->dial.is_under_way = false;
-    while (!list_empty(&n->dial.lookups)) {
-        lookup_drop(container_of(n->dial.lookups.next, struct net_lookup, link));
-    }
-    for (item = n->links.next; item != &n->links; item = next) {
-        struct net_link *l = container_of(item, struct net_link, link);
-
-        next = item->next;
-        if (l->state == DIALLING) {
-            quorum_link_shut(l, false);
-        }
-    }
-}
-
-static void dial_address(struct quorum_net *n, const struct address *address, const char *name)
-{
-    int fd = dial_start(address);
+    struct quorum_net *n = arg;
+    const struct quorum_net_events *events = &n->options.events;
+    struct socket_peer peer;
     struct net_link *l;
 
     if (fd < 0) {
+        log_debug("server %" PRId64 " cannot be dialled: %s", n->dialled_sid,
+                  dialler_strerror(error));
+        events->dial_failed(events->arg, n->dialled_sid);
         return;
     }
-    l = quorum_link_new(n, fd, DIALLING);
-    l->sid = n->dial.sid;
-    snprintf(l->peer, sizeof(l->peer), "%s", name);
-}
-
-static void on_lookup_done(void *arg)
-{
-    quorum_net_wake(arg); /* from another thread */
-}
-
-static void dial_name(struct quorum_net *n, const struct net_address *a)
-{
-    struct net_lookup *lookup = must_zalloc(sizeof(*lookup));
-
-    list_push_back(&n->dial.lookups, &lookup->link);
-    snprintf(lookup->name, sizeof(lookup->name), "%s:%d", a->host, a->port);
-    lookup->lookup = lookup_start(a->host, a->port, on_lookup_done, n);
-    if (lookup->lookup == NULL) {
-        lookup_drop(lookup);
-    }
+    socket_prepare(fd, n->options.keepalive);
+    socket_peer_of(fd, &peer);
+    l = quorum_link_new(n, fd, OPEN);
+    l->sid = n->dialled_sid;
+    snprintf(l->peer, sizeof(l->peer), "%s:%d", peer.ip, peer.port);
+    events->up(events->arg, l->id, l->sid);
 }
 
 void quorum_net_dial(struct quorum_net *n, int64_t sid, const struct net_address *addresses,
                      size_t count)
 {
-    struct address plain;
-    char name[64];
-
-    dial_drop(n);
-    n->dial.is_under_way = true;
-    n->dial.sid = sid;
-    n->dial.began_ms = quorum_net_now(n);
-    for (size_t i = 0; i < count; i++) {
-        if (address_plain(addresses[i].host, addresses[i].port, &plain) == 1) {
-            snprintf(name, sizeof(name), "%s:%d", addresses[i].host, addresses[i].port);
-            dial_address(n, &plain, name);
-        } else {
-            dial_name(n, &addresses[i]);
-        }
-    }
-    quorum_net_wake(n); /* perhaps none of them came to anything */
-}
-
-static void dial_found(struct quorum_net *n, struct net_lookup *lookup)
-{
-    struct address found[ADDRESSES_MAX];
-    size_t count = lookup_addresses(lookup->lookup, found, ADDRESSES_MAX);
-
-    for (size_t i = 0; i < count; i++) {
-        dial_address(n, &found[i], lookup->name);
-    }
-    lookup_drop(lookup);
-}
-
-static void dial_look(struct quorum_net *n)
-{
-    const struct quorum_net_events *events = &n->options.events;
-    struct list *item, *next;
-    struct net_link *first = NULL;
-
-    if (!n->dial.is_under_way) {
-        return;
-    }
-    for (item = n->dial.lookups.next; item != &n->dial.lookups; item = next) {
-        struct net_lookup *lookup = container_of(item, struct net_lookup, link);
-
-        next = item->next;
-        if (lookup_is_done(lookup->lookup)) {
-            dial_found(n, lookup);
-        }
-    }
-    if (quorum_net_now(n) - n->dial.began_ms > (uint64_t)n->options.dial_ms) {
-        dial_drop(n);
-        n->dial.is_under_way = true;
-    }
-    if (list_empty(&n->dial.lookups) && count_links(n, DIALLING, &first) == 0) {
-        n->dial.is_under_way = false;
-        events->dial_failed(events->arg, n->dial.sid);
-    }
-}
-
-void quorum_net_connected(struct net_link *l)
-{
-    struct quorum_net *n = l->net;
-    const struct quorum_net_events *events = &n->options.events;
-
-    if (dial_result(l->fd) != 0) {
-        quorum_link_shut(l, false);
-        quorum_net_wake(n);
-        return;
-    }
-    socket_prepare(l->fd, n->options.keepalive);
-    quorum_link_move(l, OPEN);
-    dial_drop(n); /* the others */
-    quorum_link_wait(l);
-    events->up(events->arg, l->id, l->sid);
+    dialler_cancel(n->dialler);
+    n->dialled_sid = sid;
+    dialler_start(n->dialler, addresses, count, (int)n->options.dial_ms);
 }
 
 /* ---- the loop ---- */
@@ -326,9 +224,6 @@ static void on_net_wake(uv_async_t *async)
 
     while (!n->is_freed && look_at_one(n)) {
     }
-    if (!n->is_freed) {
-        dial_look(n);
-    }
 }
 
 /* Why it is not waited for any longer; NULL: it is. */
@@ -367,7 +262,6 @@ static void on_net_sweep(uv_timer_t *timer)
             quorum_link_lost(l, reason);
         }
     }
-    quorum_net_wake(n);
 }
 
 /* ---- life ---- */
@@ -380,7 +274,7 @@ struct quorum_net *quorum_net_new(const struct quorum_net_options *options)
     n->port = -1;
     n->buffer = must_alloc(READ_BYTES);
     list_init(&n->links);
-    list_init(&n->dial.lookups);
+    n->dialler = dialler_new(options->loop, on_quorum_dialled, n);
     uv_async_init(options->loop, &n->wake, on_net_wake);
     uv_timer_init(options->loop, &n->sweep);
     n->wake.data = n;
@@ -403,7 +297,7 @@ void quorum_net_free(struct quorum_net *n)
         return;
     }
     quorum_net_unlisten(n);
-    dial_drop(n);
+    dialler_free(n->dialler);
     n->is_freed = true;
     for (item = n->links.next; item != &n->links; item = next) {
         struct net_link *l = container_of(item, struct net_link, link);

@@ -3,7 +3,7 @@
  * leader.
  *
  *   accepted  GREETING --- first packet ---> OPEN --- quorum_net_close() ---> ENDING --> CLOSED
- *   dialled   DIALLING --- connected ------> OPEN     any of them: lost ---------------> CLOSED
+ *   dialled ---------- (dialler.h) --------> OPEN     any of them: lost ---------------> CLOSED
  *
  * Packets come in one after the other without a length in front, and are given up in order. What
  * is sent gathers and leaves with one write per link and turn (quorum_net_flush()). A stream (the
@@ -24,11 +24,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/dialler.h"
 #include "quorum/quorum.h"
 #include "wire/packet.h"
 
 struct quorum_net;
-typedef struct uv_loop_s uv_loop_t;
 
 /* A place in a link's output; never 0, never used twice. */
 typedef uint64_t stream_id;
@@ -52,28 +52,24 @@ struct quorum_net_options {
     size_t packet_bytes; /* of the data of one packet */
     size_t output_bytes; /* that wait for one link */
     int64_t greeting_ms;
-    int64_t dial_ms; /* one attempt, looking up included */
+    int64_t dial_ms; /* of each address, see dialler.h */
     /* Something waits for it, and it takes none of it; or its stream does not go on. */
     int64_t stall_ms;
     bool keepalive;
     struct quorum_net_events events;
 };
 
-struct net_address {
-    const char *host; /* without brackets; NULL: all, for listening */
-    int port;
-};
-
 struct quorum_net *quorum_net_new(const struct quorum_net_options *options);
 /* Closes all links without a word; the loop has to run once more. NULL is allowed. */
 void quorum_net_free(struct quorum_net *n);
 
-/* PAWL_OK, or none of the addresses can be had; socket_last_error() tells. */
+/* Host NULL: all of this machine. PAWL_OK, or none of the addresses can be had; socket_last_error()
+ * tells. */
 int quorum_net_listen(struct quorum_net *n, const struct net_address *addresses, size_t count);
 void quorum_net_unlisten(struct quorum_net *n);
 int quorum_net_port(const struct quorum_net *n); /* -1: not listening */
 
-/* One attempt, all addresses at once, the first wins: up or dial_failed. Replaces the one under
+/* One attempt: up or dial_failed. Replaces the one under
  * way, of which nothing is heard any more. */
 void quorum_net_dial(struct quorum_net *n, int64_t sid, const struct net_address *addresses,
                      size_t count);

@@ -17,11 +17,10 @@ enum {
     GREETING_MAX = 64, /* at a time; the oldest goes first */
     LINKS_MAX = 1024,
     LISTENERS_MAX = 8,
-    ADDRESSES_MAX = 16,
     KEEP_BYTES = 1 << 20,
 };
 
-enum link_state { DIALLING, GREETING, OPEN, ENDING, CLOSED, N_STATES };
+enum link_state { GREETING, OPEN, ENDING, CLOSED, N_STATES };
 
 /* A stretch of a link's output. */
 struct out_part {
@@ -55,19 +54,6 @@ struct net_link {
     char peer[64];
 };
 
-struct net_lookup {
-    struct list link;
-    struct lookup *lookup;
-    char name[48]; /* for the log, with the port */
-};
-
-struct net_dial {
-    bool is_under_way;
-    int64_t sid;
-    uint64_t began_ms;
-    struct list lookups;
-};
-
 struct net_listener {
     uv_poll_t poll;
     struct quorum_net *net;
@@ -79,7 +65,8 @@ struct quorum_net {
     struct list links;
     link_id last_link;
     stream_id last_stream;
-    struct net_dial dial;
+    struct dialler *dialler;
+    int64_t dialled_sid;
     struct net_listener *listeners[LISTENERS_MAX];
     size_t n_listeners;
     int port;
@@ -112,7 +99,5 @@ uint64_t quorum_net_now(const struct quorum_net *n);
 void quorum_net_wake(struct quorum_net *n);
 /* A handle of the loop is closed; with the last one the memory goes. */
 void quorum_net_unref(struct quorum_net *n);
-/* A dialled one is decided. */
-void quorum_net_connected(struct net_link *l);
 
 #endif

@@ -313,6 +313,17 @@ int socket_accept(int listener, bool keepalive, struct socket_peer *peer, int *e
     return fd;
 }
 
+void socket_peer_of(int fd, struct socket_peer *peer)
+{
+    struct sockaddr_storage a = {0};
+    socklen_t len = sizeof(a);
+
+    *peer = (struct socket_peer){0};
+    if (getpeername(fd, (struct sockaddr *)&a, &len) == 0) {
+        socket_describe(&a, peer);
+    }
+}
+
 int64_t socket_peer_pid(int fd)
 {
     struct ucred peer = {0};

@@ -42,6 +42,9 @@ struct socket_peer {
  * help. */
 int socket_accept(int listener, bool keepalive, struct socket_peer *peer, int *error);
 
+/* Whom a connected socket leads to; "" if it is not connected any more. */
+void socket_peer_of(int fd, struct socket_peer *peer);
+
 /* Makes a connected socket like an accepted one: not blocking, and small packets leave at once. */
 void socket_prepare(int fd, bool keepalive);
 
