@@ -64,17 +64,31 @@ void carrier_save_epoch(struct carrier *c, const struct quorum_effect *e)
                    note_new(c, e->which, e->epoch));
 }
 
+/* Nothing was touched, or it is cut. */
+static void report_cut(struct carrier *c, int64_t zxid)
+{
+    link_id held = c->held;
+
+    c->held = 0;
+    carrier_do(c, &(struct quorum_input){.kind = QUORUM_IN_TRUNCATED, .zxid = zxid});
+    quorum_net_resume(c->net, held);
+}
+
 static void on_truncated(void *arg, struct log_result *result)
 {
     struct job_note note;
     struct carrier *c;
-    link_id held;
 
     if (!note_take(arg, result, &note)) {
         tree_free(result->tree);
         return;
     }
     c = note.carrier;
+    if (result->is_untouched) {
+        log_warn("the log cannot be cut as the leader asks: %s", result->error);
+        report_cut(c, quorum_status(c->quorum).last_zxid);
+        return;
+    }
     if (result->rc != PAWL_OK) {
         carrier_fail(c, result->rc, "the log cannot be cut as the leader asks", result->error);
         return;
@@ -83,10 +97,7 @@ static void on_truncated(void *arg, struct log_result *result)
              (uint64_t)note.number);
     carrier_step_member(
         c, &(struct member_input){.kind = MEMBER_TREE, .tree = result->tree, .zxid = note.number});
-    held = c->held;
-    c->held = 0;
-    carrier_do(c, &(struct quorum_input){.kind = QUORUM_IN_TRUNCATED, .zxid = note.number});
-    quorum_net_resume(c->net, held);
+    report_cut(c, note.number);
 }
 
 void carrier_truncate(struct carrier *c, int64_t zxid)

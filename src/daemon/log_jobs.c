@@ -97,7 +97,8 @@ static void keep_snapshots_away(struct log_jobs *jobs)
     }
 }
 
-static int log_reload(struct log_task *task, struct txnlog *log)
+/* What would be left: only where that is a tree is anything cut. */
+static int load_until(struct log_task *task)
 {
     struct log_jobs *jobs = task->jobs;
     struct recovery_options options = jobs->recovery;
@@ -105,30 +106,45 @@ static int log_reload(struct log_task *task, struct txnlog *log)
     int rc;
 
     options.accept_loss = false; /* that was for the start */
+    options.read_only = true;
+    options.is_cut = true;
+    options.cut_zxid = task->number;
     rc = recovery_load(jobs->data_disk, jobs->log_disk, &options, &result->tree, &result->report);
     if (rc != PAWL_OK) {
         snprintf(result->error, sizeof(result->error), "%s", result->report.error);
+    }
+    return rc;
+}
+
+static int cut_log(struct log_task *task, struct txnlog *log)
+{
+    struct log_jobs *jobs = task->jobs;
+    int rc = txnlog_truncate(jobs->log_disk, jobs->data_disk, STORE_FOLDER,
+                             jobs->recovery.limit_bytes, task->number);
+
+    if (rc == PAWL_OK) {
+        txnlog_forget(log, task->number);
         return rc;
     }
-    txnlog_forget(log, result->report.last_zxid);
-    return PAWL_OK;
+    tree_free(task->result.tree);
+    task->result.tree = NULL;
+    if (rc == PAWL_ERR_NOT_FOUND) {
+        task->result.is_untouched = true;
+        snprintf(task->result.error, sizeof(task->result.error),
+                 "neither a log nor a snapshot ends with the transaction asked for");
+    }
+    return log_failed(&task->result, jobs->log_disk, rc);
 }
 
 static int run_truncate(struct log_job *job, struct txnlog *log)
 {
     struct log_task *task = container_of(job, struct log_task, job);
-    struct log_jobs *jobs = task->jobs;
     int rc;
 
-    keep_snapshots_away(jobs);
-    rc = txnlog_truncate(jobs->log_disk, jobs->data_disk, STORE_FOLDER, jobs->recovery.limit_bytes,
-                         task->number);
-    if (rc == PAWL_ERR_NOT_FOUND) {
-        snprintf(task->result.error, sizeof(task->result.error),
-                 "neither a log nor a snapshot ends with the transaction asked for");
-    }
-    rc = log_failed(&task->result, jobs->log_disk, rc);
-    return rc == PAWL_OK ? log_reload(task, log) : rc;
+    keep_snapshots_away(task->jobs);
+    rc = load_until(task);
+    task->result.is_untouched = rc != PAWL_OK;
+    return rc == PAWL_OK ? cut_log(task, log) : rc;
 }
 
 void log_truncate(struct log_jobs *jobs, int64_t zxid, log_done_fn done, void *arg)

@@ -3,7 +3,7 @@
  *
  *   flush      all that was appended is on disk
  *   epoch      a number of epoch.h is on disk
- *   truncate   what is behind a zxid is gone, and the rest is loaded anew
+ *   truncate   what is left without what is behind a zxid is loaded, then the rest goes
  *   reading    a range of transactions, in pieces, as packets for a learner
  *   spool      a leader's snapshot comes in, replaces everything and is loaded
  *
@@ -37,6 +37,7 @@ struct log_result {
     int rc;
     struct tree *tree;             /* truncate and spool: the callee's from now on */
     struct recovery_report report; /* truncate */
+    bool is_untouched;             /* truncate: it cannot be done, and all is as it was */
     char error[LOG_ERROR_BYTES];   /* why, for a person */
 };
 typedef void (*log_done_fn)(void *arg, struct log_result *result);

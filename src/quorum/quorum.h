@@ -67,9 +67,10 @@ enum quorum_input_kind {
     QUORUM_IN_PACKET,        /* link, packet */
     QUORUM_IN_LISTEN_FAILED, /* LISTEN came to nothing: nobody can follow us */
 
-    QUORUM_IN_LOG_DURABLE, /* zxid: the log is on disk up to here */
-    QUORUM_IN_EPOCH_SAVED, /* which, epoch */
-    QUORUM_IN_TRUNCATED,   /* zxid: the log ends there, later snapshots are gone, tree reloaded */
+    QUORUM_IN_LOG_DURABLE,     /* zxid: the log is on disk up to here */
+    QUORUM_IN_EPOCH_SAVED,     /* which, epoch */
+    QUORUM_IN_TRUNCATED,       /* zxid: the log ends there, later snapshots are gone, tree reloaded.
+                                  The last one as before: it cannot be cut there, all is as it was */
     QUORUM_IN_SNAPSHOT_LOADED, /* zxid: on disk, older logs out of use, and the tree is this */
     QUORUM_IN_SNAPSHOT_SENT,   /* link, zxid: the last byte of the stream has left. It may be of a
                                   later moment than it was asked for; 0: it is not */

@@ -101,7 +101,8 @@ struct leader {
  *    --DIFF--> RECEIVING     --TRUNC--> TRUNCATING --> RECEIVING     --SNAP--> LOADING -->
  * RECEIVING
  *    --NEWLEADER--> SETTLING --log durable--> PLEDGING --current saved, ACK--> READY
- *    --UPTODATE--> SERVING */
+ *    --UPTODATE--> SERVING
+ *  A TRUNC that cannot be: JOINING or TRUNCATING --> DIALING, to ask for everything. */
 enum learner_phase {
     LEARNER_DIALING,
     LEARNER_GREETING,  /* INFO is sent */
@@ -129,6 +130,7 @@ struct learner {
     int64_t acked;          /* of the proposals */
     int64_t settling;       /* what has to be on disk before currentEpoch */
     int64_t snapshot_zxid;  /* what comes up to here is in the snapshot already */
+    int64_t uncut_epoch;    /* its leader ordered what cannot be cut; 0: none. Outlasts roles */
     uint8_t info_bytes[20]; /* what packets under way point to */
     uint8_t epoch_bytes[4];
     struct strbuf touches;

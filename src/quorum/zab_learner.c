@@ -5,7 +5,16 @@
  * nothing of it is acked. So there is no queue that grows with what was missed. What counts is the
  * end: at NEWLEADER everything before it has to be on disk (P2), then currentEpoch (P3), and then
  * the ack leaves, as the first packet since the promise. A crash in between leaves a beginning of
- * the leader's history without a hole. */
+ * the leader's history without a hole.
+ *
+ * A TRUNC that cannot be carried out (the files are purged, or nothing ends there) leaves all as it
+ * is. We connect to the leader again, and say in ACKEPOCH that we have nothing: every leader
+ * answers that with its whole tree, and only that is taken. It is no lie that could lose a record,
+ * because it is told in an epoch that we have promised before: such an ACKEPOCH (-1) counts for
+ * nothing, and its leader had a quorum's promises, and with them all that was ever acknowledged,
+ * before it ordered anything. To a leader of another epoch, whose quorum we may be part of, we tell
+ * what we have. The election knows nothing of it, and the old history is there until the new one is
+ * on disk. (Java's learner exits.) */
 #include <inttypes.h>
 
 #include "base/assert.h"
@@ -22,8 +31,9 @@ static const uint16_t may_follow[N_LEARNER_PHASES] = {
     [LEARNER_DIALING] = 1 << LEARNER_GREETING,
     [LEARNER_GREETING] = 1 << LEARNER_PROMISING | 1 << LEARNER_JOINING,
     [LEARNER_PROMISING] = 1 << LEARNER_JOINING,
-    [LEARNER_JOINING] = 1 << LEARNER_TRUNCATING | 1 << LEARNER_LOADING | 1 << LEARNER_RECEIVING,
-    [LEARNER_TRUNCATING] = 1 << LEARNER_RECEIVING,
+    [LEARNER_JOINING] = 1 << LEARNER_TRUNCATING | 1 << LEARNER_LOADING | 1 << LEARNER_RECEIVING |
+                        1 << LEARNER_DIALING,
+    [LEARNER_TRUNCATING] = 1 << LEARNER_RECEIVING | 1 << LEARNER_DIALING,
     [LEARNER_LOADING] = 1 << LEARNER_RECEIVING,
     [LEARNER_RECEIVING] = 1 << LEARNER_SETTLING,
     [LEARNER_SETTLING] = 1 << LEARNER_PLEDGING,
@@ -38,6 +48,7 @@ void learner_check(const struct quorum *q)
     ASSERT((l->phase == LEARNER_DIALING) == (l->link == 0));
     ASSERT(l->phase == LEARNER_DIALING || l->dial_us == INT64_MAX);
     ASSERT(q->leader_sid != q->options.sid);
+    ASSERT(l->phase < LEARNER_RECEIVING || l->uncut_epoch == 0 || l->uncut_epoch != l->epoch);
     if (l->phase >= LEARNER_JOINING) {
         ASSERT(BROKEN(P1) || q->accepted_epoch == l->epoch);
     }
@@ -55,6 +66,12 @@ void learner_check(const struct quorum *q)
     if (l->phase >= LEARNER_READY) {
         ASSERT(BROKEN(P3) || q->current_epoch == l->epoch);
     }
+}
+
+/* The leader's whole tree, since its cut cannot be made. */
+static bool wants_all(const struct quorum *q)
+{
+    return q->learner.uncut_epoch != 0 && q->learner.uncut_epoch == q->learner.epoch;
 }
 
 /* While our own disk is what we wait for, the leader may be silent. */
@@ -94,6 +111,13 @@ static void dial(struct quorum *q)
 {
     q->learner.dial_us = INT64_MAX;
     quorum_emit(q, QUORUM_DO_DIAL)->sid = q->leader_sid;
+}
+
+static void begin_dialing(struct quorum *q)
+{
+    q->learner.dial_wait_us = DIAL_FIRST_WAIT_US;
+    q->learner.refused_us = q->now_us + DIAL_REFUSED_US;
+    dial(q);
 }
 
 static void dial_failed(struct quorum *q, int64_t sid)
@@ -146,9 +170,10 @@ static void promise(struct quorum *q, int32_t current)
 {
     struct learner *l = &q->learner;
 
+    ASSERT(!wants_all(q) || current == -1);
     phase_move(q, LEARNER_JOINING);
     store_u32(l->epoch_bytes, (uint32_t)current);
-    quorum_send(q, l->link, PACKET_ACK_EPOCH, history_last(&q->history),
+    quorum_send(q, l->link, PACKET_ACK_EPOCH, wants_all(q) ? 0 : history_last(&q->history),
                 bytes_of(l->epoch_bytes, sizeof l->epoch_bytes));
 }
 
@@ -188,14 +213,27 @@ static bool may_be_cut_at(const struct history *h, int64_t zxid)
     return zxid >= 0 && (zxid <= h->base || history_has(h, zxid));
 }
 
+/* The role is kept: a leader that needs us would otherwise have to be elected again. */
+static void cannot_cut(struct quorum *q)
+{
+    log_warn("the history cannot be cut at 0x%" PRIx64 ", as leader %" PRId64
+             " orders; it stays as it is until the leader has sent its whole tree",
+             (uint64_t)q->learner.settling, q->leader_sid);
+    q->learner.uncut_epoch = q->learner.epoch;
+    quorum_close(q, q->learner.link, "what it would cut off cannot be");
+    q->learner.link = 0;
+    phase_move(q, LEARNER_DIALING);
+    begin_dialing(q);
+}
+
 static void take_trunc(struct quorum *q, int64_t zxid)
 {
+    q->learner.settling = zxid;
     if (!may_be_cut_at(&q->history, zxid)) {
-        quorum_leave(q, "the leader would cut what is not there");
+        cannot_cut(q);
         return;
     }
     phase_move(q, LEARNER_TRUNCATING);
-    q->learner.settling = zxid;
     quorum_emit(q, QUORUM_DO_TRUNCATE)->zxid = zxid;
 }
 
@@ -229,6 +267,10 @@ static void take_sync_kind(struct quorum *q, const struct packet *packet)
         packet->type == PACKET_SNAP) {
         log_sync_kind(q, packet);
     }
+    if (wants_all(q) && packet->type != PACKET_SNAP) {
+        quorum_leave(q, "the leader was asked for its whole tree, and sends something else");
+        return;
+    }
     switch (packet->type) {
     case PACKET_DIFF:
         begin_receiving(q);
@@ -252,12 +294,14 @@ static void history_is_replaced(struct quorum *q, enum learner_phase expected, i
         return;
     }
     if (zxid != q->learner.settling) {
-        quorum_leave(q, "the history could not be made the leader's");
+        ASSERT(expected == LEARNER_TRUNCATING);
+        cannot_cut(q);
         return;
     }
     if (expected == LEARNER_LOADING) {
         q->learner.snapshot_zxid = zxid;
     }
+    q->learner.uncut_epoch = 0;
     begin_receiving(q);
 }
 
@@ -599,10 +643,8 @@ void learner_begin(struct quorum *q)
     l->settling = 0;
     l->snapshot_zxid = 0;
     l->began_us = q->now_us;
-    l->dial_wait_us = DIAL_FIRST_WAIT_US;
-    l->refused_us = q->now_us + DIAL_REFUSED_US;
     expect_leader(q);
-    dial(q);
+    begin_dialing(q);
 }
 
 void learner_end(struct quorum *q)

@@ -201,6 +201,11 @@ static int recovery_make_folders(struct recovery *r)
 
 /* ---- the snapshot ---- */
 
+static bool is_cut_off(const struct recovery *r, int64_t zxid)
+{
+    return r->options->is_cut && zxid > r->options->cut_zxid;
+}
+
 static int try_snapshot(struct recovery *r, const struct file_name *file, size_t *n_tried)
 {
     struct snapshot_read_options options = {.tree = r->options->tree,
@@ -242,6 +247,9 @@ static int load_snapshot(struct recovery *r)
         return disk_failed(r, r->snapshots, rc);
     }
     for (size_t i = list.count; i > 0 && r->tree == NULL && n_tried < CANDIDATES_MAX; i--) {
+        if (is_cut_off(r, list.files[i - 1].zxid)) {
+            continue;
+        }
         rc = try_snapshot(r, &list.files[i - 1], &n_tried);
         if (rc == 0) {
             r->report->snapshot_zxid = list.files[i - 1].zxid;
@@ -372,10 +380,32 @@ static int fail_short(struct recovery *r)
                          (uint64_t)r->report->durable_zxid, good_zxid(r), where, good_zxid(r));
 }
 
+/* A snapshot that was written while transactions went on may have some that are to be gone. */
+static int check_cut(struct recovery *r)
+{
+    int64_t zxid = r->options->cut_zxid;
+
+    if (r->report->last_zxid != zxid) {
+        return recovery_fail(r, PAWL_ERR_CORRUPT,
+                             "the files lead to transaction 0x%" PRIx64
+                             ", but not from there to 0x%" PRIx64,
+                             good_zxid(r), (uint64_t)zxid);
+    }
+    if (in_fuzzy_range(r, zxid + 1)) {
+        return recovery_fail(r, PAWL_ERR_CORRUPT,
+                             "the snapshot 0x%" PRIx64 " may have transactions up to 0x%" PRIx64,
+                             (uint64_t)r->report->snapshot_zxid, (uint64_t)r->info.digest_zxid);
+    }
+    return 0;
+}
+
 /* A snapshot that cannot be used proves that there was more than what could be read, and so does
  * the number that was noted after each sync. */
 static int check_reached(struct recovery *r)
 {
+    if (r->options->is_cut) {
+        return check_cut(r);
+    }
     if (r->newest_bad > r->report->last_zxid) {
         r->may_go_on = true;
         return recovery_fail(
@@ -574,6 +604,9 @@ static enum txnlog_found replay_all(struct recovery *r, struct txnlog_reader *re
     enum txnlog_found found;
 
     while ((found = txnlog_reader_next(reader, &record)) == TXNLOG_RECORD) {
+        if (is_cut_off(r, record.txn.header.zxid)) {
+            return TXNLOG_END;
+        }
         if (note_gap(r, reader, &record)) {
             break;
         }

@@ -30,6 +30,8 @@ struct recovery_options {
     bool no_make_folders;      /* datadir.autocreate=false */
     bool read_only;            /* look, but change nothing */
     bool accept_loss;          /* go on from the last good transaction, keep the rest aside */
+    bool is_cut;               /* as if what is behind `cut_zxid` were gone (TRUNC): the tree of */
+    int64_t cut_zxid;          /* ... exactly that zxid, or it fails */
     enum snapshot_codec codec; /* of the first snapshot of a new folder */
     /* Told of each transaction replayed, after it was applied; may be NULL. */
     void (*on_txn)(const struct txnlog_record *record, void *arg);

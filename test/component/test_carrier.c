@@ -771,32 +771,72 @@ static void a_log_that_cannot_be_read_is_made_up_for_by_a_snapshot(void **state)
     assert_true(late->n_replaced >= 1); /* once more each time it loses its leader on the way */
 }
 
-/* What only an old leader has is never to be seen again. */
-static void what_no_quorum_has_is_cut_off(void **state)
+/* A transaction is on no disk but this one; then nobody runs. */
+static void leave_alone_with_one_more(struct process *old)
 {
-    struct process *old;
-    int64_t cut_zxid;
+    int64_t last;
 
-    (void)state;
-    start_all();
-    propose_many(30);
-    UNTIL(in_step());
-    old = leader();
     for (int i = 0; i < N; i++) {
         if (&members[i] != old) {
             stop(&members[i]);
         }
     }
-    propose(10); /* on nobody's disk but its own */
-    cut_zxid = old->next_zxid - 1;
-    UNTIL(quorum_status(carrier_quorum(old->carrier)).durable_zxid == cut_zxid);
+    propose(10);
+    last = old->next_zxid - 1;
+    UNTIL(quorum_status(carrier_quorum(old->carrier)).durable_zxid == last);
     stop(old);
+}
+
+static void start_others(const struct process *old)
+{
     for (int i = 0; i < N; i++) {
         if (&members[i] != old) {
             start(&members[i]);
         }
     }
     UNTIL(all_serve());
+}
+
+static void remove_history(const char *name, void *arg)
+{
+    struct disk *disk = arg;
+    char path[FILE_PATH_BYTES];
+
+    if (file_name_zxid(name, "log") >= 0 || file_name_zxid(name, "snapshot") >= 0) {
+        file_path(path, STORE_FOLDER, name);
+        assert_int_equal(disk_remove(disk, path), 0);
+    }
+}
+
+/* What it has is in one snapshot now; the logs before it are purged. */
+static void purge_all(struct process *m)
+{
+    struct snapshot_file_options options = {.folder = STORE_FOLDER};
+    struct recovery_options recovery = {0};
+    struct recovery_report report;
+    struct tree *tree;
+    struct disk *disk;
+
+    assert_int_equal(disk_posix_open(m->folder, true, &disk), 0);
+    assert_int_equal(recovery_load(disk, disk, &recovery, &tree, &report), 0);
+    assert_int_equal(disk_list(disk, STORE_FOLDER, remove_history, disk), 0);
+    assert_int_equal(snapshot_save(disk, &options, tree, report.last_zxid), 0);
+    tree_free(tree);
+    disk_posix_close(disk);
+}
+
+/* What only an old leader has is never to be seen again. */
+static void what_no_quorum_has_is_cut_off(void **state)
+{
+    struct process *old;
+
+    (void)state;
+    start_all();
+    propose_many(30);
+    UNTIL(in_step());
+    old = leader();
+    leave_alone_with_one_more(old);
+    start_others(old);
     old->n_replaced = 0;
     start(old);
     UNTIL(all_serve());
@@ -810,6 +850,32 @@ static void what_no_quorum_has_is_cut_off(void **state)
     propose_many(1);
     UNTIL(in_step());
     assert_int_equal(tree_count(old->tree), 4 + 36);
+}
+
+/* Its only snapshot has what is to be forgotten: it gets the whole tree instead. */
+static void what_cannot_be_cut_off_is_replaced_as_a_whole(void **state)
+{
+    struct process *old;
+
+    (void)state;
+    start_all();
+    propose_many(30);
+    UNTIL(in_step());
+    old = leader();
+    leave_alone_with_one_more(old);
+    purge_all(old);
+    start_others(old);
+    old->n_replaced = 0;
+    start(old);
+    UNTIL(all_serve());
+    assert_true(old->n_replaced >= 1);
+    propose_many(5);
+    UNTIL(in_step());
+    expect_same_trees();
+    assert_int_equal(tree_count(old->tree), 4 + 35);
+    stop_all();
+    start_all();
+    assert_int_equal(tree_count(old->tree), 4 + 35);
 }
 
 static void what_is_no_transaction_is_not_logged(void **state)
@@ -840,6 +906,7 @@ int main(void)
         STORY(several_get_a_snapshot_at_once),
         STORY(a_log_that_cannot_be_read_is_made_up_for_by_a_snapshot),
         STORY(what_no_quorum_has_is_cut_off),
+        STORY(what_cannot_be_cut_off_is_replaced_as_a_whole),
         STORY(what_is_no_transaction_is_not_logged),
     };
 

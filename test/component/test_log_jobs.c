@@ -228,7 +228,7 @@ static void jobs_are_answered_in_order_with_the_appends(void **state)
     teardown(&f);
 }
 
-static void a_truncation_that_cannot_be_is_an_error_with_a_reason(void **state)
+static void a_truncation_that_cannot_be_touches_nothing_and_has_a_reason(void **state)
 {
     struct answers a = {0};
     struct fixture f;
@@ -238,9 +238,44 @@ static void a_truncation_that_cannot_be_is_an_error_with_a_reason(void **state)
     append_to(&f, 30);
     log_truncate(&f.jobs, 50, note_answer, &a);
     await(&f, &a, 1);
-    assert_int_equal(a.rc, PAWL_ERR_NOT_FOUND);
+    assert_int_equal(a.rc, PAWL_ERR_CORRUPT);
+    assert_true(a.last.is_untouched);
     assert_true(strlen(a.last.error) > 10);
     append_to(&f, 31);
+    log_flush(&f.jobs, note_answer, &a);
+    await(&f, &a, 2);
+    txnlog_thread_stop(f.thread);
+    f.thread = NULL;
+    assert_int_equal(last_zxid_after_crash(&f), 31);
+    teardown(&f);
+}
+
+/* The log has the transaction, but nothing leads there any more: its beginning was purged. */
+static void a_truncation_between_purged_logs_and_a_newer_snapshot_touches_nothing(void **state)
+{
+    struct snapshot_file_options options = {.folder = STORE_FOLDER};
+    struct answers a = {0};
+    struct tree *tree = NULL;
+    struct fixture f;
+
+    (void)state;
+    setup(&f);
+    append_to(&f, 10);
+    log_flush(&f.jobs, note_answer, &a);
+    await(&f, &a, 1);
+    f.appended = 20;
+    append_to(&f, 30); /* 11 to 20 are nowhere */
+    log_flush(&f.jobs, note_answer, &a);
+    await(&f, &a, 2);
+    tree = tree_at(28);
+    assert_int_equal(snapshot_save(f.jobs.data_disk, &options, tree, 28), 0);
+    tree_free(tree);
+    log_truncate(&f.jobs, 25, note_answer, &a);
+    await(&f, &a, 3);
+    assert_true(a.last.is_untouched);
+    txnlog_thread_stop(f.thread);
+    f.thread = NULL;
+    assert_int_equal(last_zxid_after_crash(&f), 30);
     teardown(&f);
 }
 
@@ -461,7 +496,8 @@ int main(void)
         cmocka_unit_test(a_flush_is_answered_when_all_before_it_is_on_disk),
         cmocka_unit_test(a_closed_log_is_opened_for_the_next_role),
         cmocka_unit_test(jobs_are_answered_in_order_with_the_appends),
-        cmocka_unit_test(a_truncation_that_cannot_be_is_an_error_with_a_reason),
+        cmocka_unit_test(a_truncation_that_cannot_be_touches_nothing_and_has_a_reason),
+        cmocka_unit_test(a_truncation_between_purged_logs_and_a_newer_snapshot_touches_nothing),
         cmocka_unit_test(jobs_behind_a_failed_log_are_answered_at_the_end),
         cmocka_unit_test(a_range_comes_as_packets_in_pieces),
         cmocka_unit_test(a_reading_can_be_stopped_at_any_time),

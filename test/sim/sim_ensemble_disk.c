@@ -216,6 +216,16 @@ static void cut_counts(struct toy_disk *d)
     d->n_hole = d->n_hole < n ? d->n_hole : SIZE_MAX;
 }
 
+/* Where the history ends now: as before, where the log begins behind `zxid`. */
+static int64_t cut(struct toy_disk *d, int64_t zxid)
+{
+    if (zxid >= d->base_zxid) {
+        toy_history_cut(&d->history, zxid);
+        cut_counts(d);
+    }
+    return d->history.zxid;
+}
+
 static void install(struct toy_disk *d, struct toy_history *snapshot)
 {
     toy_history_copy(&d->history, snapshot, snapshot->n);
@@ -232,8 +242,7 @@ static void carry_out(struct toy_disk *d, struct toy_job *j)
         d->n_synced = j->n;
         break;
     case JOB_TRUNCATE:
-        toy_history_cut(&d->history, j->number);
-        cut_counts(d);
+        j->number = cut(d, j->number);
         break;
     case JOB_INSTALL:
         install(d, &j->snapshot);

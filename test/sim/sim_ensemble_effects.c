@@ -344,12 +344,9 @@ static void truncate_log(struct sim_member *m, int64_t zxid)
 {
     struct toy *t = &m->toy;
 
-    if (zxid < t->disk.base_zxid) {
-        world_violated(m->world, "m%d is to cut off a part of its snapshot", m->index + 1);
-    }
     toy_hold(m, t->link, true);
     if (toy_disk_truncate(&t->disk, zxid)) {
-        toy_wish_for(t, QUORUM_IN_TRUNCATED, 0, (uint64_t)zxid);
+        toy_wish_for(t, QUORUM_IN_TRUNCATED, 0, (uint64_t)t->disk.history.zxid);
     }
 }
 

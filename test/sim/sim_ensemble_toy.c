@@ -431,13 +431,18 @@ void toy_ask(struct sim_member *m, enum toy_ask ask)
     }
 }
 
-/* Only what is certain to be committed goes into the snapshot here. */
+static bool is_looking(const struct sim_member *m)
+{
+    return quorum_status(m->toy.quorum).role == MEMBER_LOOKING;
+}
+
+/* Who has left a role has all that is logged in its tree, committed or not. */
 void toy_purge(struct sim_member *m)
 {
     struct toy *t = &m->toy;
     size_t n = t->n_applied < t->disk.n_synced ? t->n_applied : t->disk.n_synced;
 
-    if (t->serves && n > t->disk.n_base) {
+    if ((t->serves || is_looking(m)) && n > t->disk.n_base) {
         int64_t zxid = t->disk.history.records[n - 1].zxid;
 
         toy_disk_purge(&t->disk, zxid);

@@ -2,8 +2,10 @@
 #include "lib/quorum_fixture.h"
 #include "lib/test.h"
 
-#define E1 INT64_C(0x100000000)
-#define E2 INT64_C(0x200000000)
+#define E1         INT64_C(0x100000000)
+#define E2         INT64_C(0x200000000)
+
+#define CANNOT_CUT "CLOSE link 7: what it would cut off cannot be\nDIAL m2\n"
 
 enum { LEADER = 7 }; /* the link */
 
@@ -423,9 +425,6 @@ static void what_comes_out_of_turn_ends_it(void **state)
     from_leader(&f, PACKET_PROPOSAL, E1 + 6);
     assert_leaves(&f, "the leader did not say how to synchronise");
     joining(&f);
-    from_leader(&f, PACKET_TRUNC, E1 + 6);
-    assert_leaves(&f, "the leader would cut what is not there");
-    joining(&f);
     from_leader(&f, PACKET_SNAP, E2 + E1);
     assert_leaves(&f, "the leader's snapshot is of a later epoch");
     joining(&f);
@@ -460,18 +459,74 @@ static void a_log_is_cut_at_records_only(void **state)
     fixture_dialled(&f, LEADER, 2);
     from_leader(&f, PACKET_LEADER_INFO, E2);
     from_leader(&f, PACKET_TRUNC, E2);
-    assert_leaves(&f, "the leader would cut what is not there");
+    assert_did(&f, CANNOT_CUT);
+    quorum_fixture_fini(&f);
 }
 
-static void a_log_that_could_not_be_cut_as_asked_is_no_history(void **state)
+/* Member 1 at 1:5 was ordered by the leader of epoch 2 to forget what is behind 1:3, and cannot. */
+static void uncut(struct quorum_fixture *f)
+{
+    joining(f);
+    from_leader(f, PACKET_TRUNC, E1 + 3);
+    assert_did(f, "TRUNCATE 0x100000003\n");
+    fixture_zxid(f, QUORUM_IN_TRUNCATED, E1 + 5);
+    assert_did(f, CANNOT_CUT);
+}
+
+static void a_history_that_cannot_be_cut_is_replaced_as_a_whole(void **state)
 {
     struct quorum_fixture f;
 
     (void)state;
-    joining(&f);
-    from_leader(&f, PACKET_TRUNC, E1 + 3);
-    fixture_zxid(&f, QUORUM_IN_TRUNCATED, E1 + 2);
-    assert_leaves(&f, "the history could not be made the leader's");
+    uncut(&f);
+    assert_int_equal(quorum_status(f.quorum).last_zxid, E1 + 5); /* nothing is lost before that */
+    fixture_dialled(&f, LEADER, 2);
+    from_leader(&f, PACKET_LEADER_INFO, E2);
+    assert_did(&f, "SEND link 7 ACKEPOCH 0x0 current -1\n"); /* which is no promise */
+    from_leader(&f, PACKET_SNAP, E1 + 3);
+    assert_did(&f, "LOAD_SNAPSHOT link 7 0x100000003\n");
+    fixture_zxid(&f, QUORUM_IN_SNAPSHOT_LOADED, E1 + 3);
+    from_leader(&f, PACKET_NEW_LEADER, E2);
+    assert_did(&f, "SAVE_EPOCH current 2\n");
+    fixture_link(&f, QUORUM_IN_LINK_DOWN, LEADER);
+    fixture_zxid(&f, QUORUM_IN_STOPPED, E1 + 3);
+    quorum_fixture_elect(&f, 2);
+    fixture_dialled(&f, LEADER, 2);
+    from_leader(&f, PACKET_LEADER_INFO, E2);
+    assert_did(&f, "SEND link 7 ACKEPOCH 0x100000003 current -1\n");
+    quorum_fixture_fini(&f);
+}
+
+static void who_asked_for_everything_takes_nothing_less(void **state)
+{
+    static const int32_t less[] = {PACKET_DIFF, PACKET_TRUNC};
+    struct quorum_fixture f;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        uncut(&f);
+        fixture_dialled(&f, LEADER, 2);
+        from_leader(&f, PACKET_LEADER_INFO, E2);
+        from_leader(&f, less[i], E1 + 3);
+        assert_leaves(&f, "the leader was asked for its whole tree, and sends something else");
+    }
+}
+
+/* Its quorum may need us: it has to know of what we have. */
+static void a_leader_of_another_epoch_is_told_what_we_have(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    uncut(&f);
+    fixture_step(&f, &(struct quorum_input){.kind = QUORUM_IN_RESIGN});
+    fixture_zxid(&f, QUORUM_IN_STOPPED, E1 + 5);
+    quorum_fixture_elect(&f, 2);
+    fixture_dialled(&f, LEADER, 2);
+    from_leader(&f, PACKET_LEADER_INFO, E2 + E1);
+    fixture_saved(&f, EPOCH_ACCEPTED, 3);
+    assert_did(&f, "SEND link 7 ACKEPOCH 0x100000005 current 1\n");
+    quorum_fixture_fini(&f);
 }
 
 /* --- links and time --- */
@@ -594,7 +649,9 @@ int main(void)
         cmocka_unit_test(a_commit_out_of_order_is_not_accepted),
         cmocka_unit_test(what_comes_out_of_turn_ends_it),
         cmocka_unit_test(a_log_is_cut_at_records_only),
-        cmocka_unit_test(a_log_that_could_not_be_cut_as_asked_is_no_history),
+        cmocka_unit_test(a_history_that_cannot_be_cut_is_replaced_as_a_whole),
+        cmocka_unit_test(who_asked_for_everything_takes_nothing_less),
+        cmocka_unit_test(a_leader_of_another_epoch_is_told_what_we_have),
         cmocka_unit_test(a_refused_leader_is_dialled_again_for_a_second),
         cmocka_unit_test(a_dial_without_an_answer_ends_after_its_limit),
         cmocka_unit_test(a_link_that_nobody_wants_is_closed),
