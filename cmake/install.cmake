@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `make install` puts where. Paths inside the files it writes are relative to where they are
 # found, so the tree may be moved as a whole.
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-if(TARGET pawld)
-  install(TARGETS pawld RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
+install(TARGETS pawl pawld RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS pawl_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Loaded by libpawl.so, linked by nobody: without the name that linkers look for.
 install(TARGETS pawl_server_half LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP)
@@ -44,6 +41,7 @@ install(DIRECTORY ${CMAKE_BINARY_DIR}/man3/ DESTINATION ${CMAKE_INSTALL_MANDIR}/
 
 file(GLOB man8 CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.8)
 file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.md)
+install(FILES ${CMAKE_SOURCE_DIR}/docs/pawl.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${man8} DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 # As they lie in the sources, so that the links between them lead somewhere.
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)

@@ -41,3 +41,9 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/src/daemon/main.c)
   target_compile_definitions(pawld PRIVATE _POSIX_C_SOURCE=200809L)
   target_link_libraries(pawld PRIVATE pawl_daemon)
 endif()
+
+# `pawl`, the command line: a program that uses libpawl as others do, and some of the lower layers
+# for itself. local:DIR loads the server's half when it is asked for.
+file(GLOB cli_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.c)
+add_executable(pawl ${cli_sources})
+target_compile_definitions(pawl PRIVATE _GNU_SOURCE)

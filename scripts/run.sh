@@ -15,6 +15,7 @@ source is examples/order_numbers.c.
 
 Try next:
   $build/bin/order_numbers local:/tmp/shop 20 100     more workers, and a folder that stays
+  $build/bin/pawl -s local:/tmp/shop lock /jobs/x -- date  a command under a lock
   $build/bin/pawld --data ./data &                    a server for every ZooKeeper client, on port 2181
   $build/bin/order_numbers localhost:2181             the same program on it, or on your ZooKeeper
   $build/bin/stock                                    a shop that must not sell more than it has

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 PREFIX = "/opt/pawl"
-EXPECTED = ["bin/pawld", "include/pawl/server.h", "include/pawl/error.h", "include/pawl/version.h",
+EXPECTED = ["bin/pawl", "bin/pawld", "share/man/man1/pawl.1", "include/pawl/server.h", "include/pawl/error.h", "include/pawl/version.h",
             "include/pawl/api.h", "include/pawl/log.h", "share/man/man8/pawld.8",
             "share/man/man3/pawl_client.3", "share/man/man3/pawl_get.3",
             "include/pawl/adapters/epoll.h",
@@ -55,6 +55,10 @@ def check_files(root):
     if "ExecStart=%s/bin/pawld " % PREFIX not in unit:
         sys.exit("the unit does not start %s/bin/pawld:\n%s" % (PREFIX, unit))
     print(run(root / "bin/pawld", "--version").strip())
+    with tempfile.TemporaryDirectory(prefix="pawl-install-") as folder:
+        pawl = [root / "bin/pawl", "--server", "local:" + folder]
+        run(*pawl, "create", "/a", "found both halves of the library")
+        print(run(*pawl, "get", "/a"))
     return lib
 
 

@@ -29,13 +29,14 @@ def faults_of(folder, header, text):
             yield "%s: no page %s.3" % (header, name)
 
 
-def complaints(folder):
+def complaints(folder, written):
+    """Of mandoc: about the pages that are made, and those that are written by hand."""
     if shutil.which("mandoc") is None:
         print("mandoc is not installed: the pages were not looked at")
         return []
     done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning"]
                           + [str(p) for p in sorted(folder.glob("*.3"))
-                             if not p.read_text().startswith(".so ")],
+                             if not p.read_text().startswith(".so ")] + [str(p) for p in written],
                           capture_output=True, text=True)
     return done.stdout.splitlines()
 
@@ -47,7 +48,7 @@ def main(root):
         subprocess.run([str(root / "docs/man3.sh"), name], check=True)
         faults = [fault for h in headers
                   for fault in faults_of(folder, h.relative_to(root / "include/pawl"), h.read_text())]
-        faults += complaints(folder)
+        faults += complaints(folder, sorted((root / "docs").glob("*.[18]")))
         n_pages = len(list(folder.glob("*.3")))
     print("\n".join(faults + ["%d headers, %d pages, %d faults" % (len(headers), n_pages, len(faults))]))
     return 1 if faults or not headers else 0

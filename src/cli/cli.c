@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+void cli_error(const struct cli *cli, const char *format, ...)
+{
+    va_list args;
+
+    fprintf(stderr, "pawl%s%s: ", cli->command != NULL ? " " : "",
+            cli->command != NULL ? cli->command->name : "");
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+bool duration_parse(const char *text, int *out_ms)
+{
+    static const struct {
+        const char *unit;
+        long long ms;
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+    char *end;
+    double n;
+
+    if (!isdigit((unsigned char)text[0]) || text[1] == 'x' || text[1] == 'X') {
+        return false;
+    }
+    errno = 0;
+    n = strtod(text, &end);
+    if (errno != 0) {
+        return false;
+    }
+    if (*end == '\0' && n == 0) {
+        *out_ms = 0;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (strcmp(end, units[i].unit) == 0 && n * (double)units[i].ms <= INT_MAX) {
+            *out_ms = (int)(n * (double)units[i].ms);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How many letters have to be changed, added or left out: Levenshtein's distance. */
+static size_t distance(const char *a, const char *b)
+{
+    enum { LONGEST = 32 };
+    size_t row[LONGEST + 1];
+    size_t len_a = strlen(a), len_b = strlen(b);
+
+    if (len_a > LONGEST || len_b > LONGEST) {
+        return LONGEST;
+    }
+    for (size_t j = 0; j <= len_b; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; i <= len_a; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= len_b; j++) {
+            size_t above = row[j];
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+
+            best = best < above + 1 ? best : above + 1;
+            row[j] = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
+            diagonal = above;
+        }
+    }
+    return row[len_b];
+}
+
+const char *nearest_name(const char *word, const char *const *names, size_t n)
+{
+    const char *best = NULL;
+    size_t best_distance = 3;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t d = distance(word, names[i]);
+
+        if (d < best_distance && d < strlen(names[i])) {
+            best_distance = d;
+            best = names[i];
+        }
+    }
+    return best;
+}
+
+/* ---- failures ---- */
+
+static int exit_of(int err, enum pawl_outcome outcome)
+{
+    switch (err) {
+    case PAWL_OK:
+        return EXIT_OK;
+    case PAWL_ERR_NO_NODE:
+        return EXIT_NO_NODE;
+    case PAWL_ERR_NODE_EXISTS:
+    case PAWL_ERR_NOT_EMPTY:
+    case PAWL_ERR_BAD_VERSION:
+        return EXIT_CONFLICT;
+    case PAWL_ERR_BAD_ARGUMENTS:
+        return EXIT_USAGE;
+    case PAWL_ERR_NO_MEMORY:
+    case PAWL_ERR_SYSTEM:
+        return EXIT_SYSTEM;
+    default:
+        break;
+    }
+    if (outcome == PAWL_OUTCOME_UNKNOWN) {
+        return EXIT_UNKNOWN;
+    }
+    switch (err) {
+    case PAWL_ERR_OPERATION_TIMEOUT:
+        return EXIT_TIMEOUT;
+    case PAWL_ERR_CONNECTION_LOSS:
+    case PAWL_ERR_SESSION_EXPIRED:
+    case PAWL_ERR_CLOSING:
+        return EXIT_UNREACHABLE;
+    case PAWL_ERR_LOST:
+        return EXIT_LOST;
+    default:
+        return EXIT_REFUSED;
+    }
+}
+
+/* What to do about it; "" when the sentence is enough. */
+static const char *advice_for(int err)
+{
+    switch (err) {
+    case PAWL_ERR_NOT_EMPTY:
+        return "; -r removes what is below, too";
+    case PAWL_ERR_NO_AUTH:
+        return "; give credentials with --auth SCHEME:CREDENTIALS";
+    case PAWL_ERR_BAD_VERSION:
+        return "; somebody has changed it: read it again";
+    case PAWL_ERR_BAD_ARGUMENTS:
+        return "; a path begins with / and has no empty or dotted parts";
+    case PAWL_ERR_NO_CHILDREN_FOR_EPHEMERALS:
+        return "; its parent belongs to a session";
+    default:
+        return "";
+    }
+}
+
+int cli_report(const struct cli *cli, const char *path, int err)
+{
+    if (cli_signal() != 0) {
+        return EXIT_SIGNAL + cli_signal();
+    }
+    if (err != PAWL_OK) {
+        cli_error(cli, "%s: %s%s", path, pawl_strerror(err), advice_for(err));
+    }
+    return exit_of(err, PAWL_OUTCOME_REFUSED);
+}
+
+int cli_check(const struct cli *cli, const char *path, const struct pawl_reply *reply)
+{
+    if (reply == NULL) {
+        return cli_report(cli, path, PAWL_ERR_NO_MEMORY);
+    }
+    if (reply->err == PAWL_ERR_CANCELLED) {
+        return cli_report(cli, path, reply->err);
+    }
+    if (reply->err != PAWL_OK) {
+        cli_error(cli, "%s: %s%s%s", path, pawl_strerror(reply->err), advice_for(reply->err),
+                  reply->outcome == PAWL_OUTCOME_UNKNOWN ? "; it may have happened" : "");
+    }
+    return exit_of(reply->err, reply->outcome);
+}
+
+int cli_report_unreachable(const struct cli *cli, const struct pawl_client *client)
+{
+    char why[256];
+
+    pawl_client_last_error(client, why, sizeof(why));
+    if (cli_signal() != 0) {
+        return EXIT_SIGNAL + cli_signal();
+    }
+    cli_error(cli, "no session with %s; is it running? Name another with -s or PAWL_SERVER",
+              why[0] != '\0' ? why : cli->servers);
+    return EXIT_UNREACHABLE;
+}
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t caught;
+static int caught_fd = -1;
+static _Atomic(struct pawl_client *) interruptible;
+
+static void cli_on_signal(int number)
+{
+    struct pawl_client *client = interruptible;
+    uint64_t one = 1;
+    int saved = errno;
+
+    caught = number;
+    if (write(caught_fd, &one, sizeof(one)) > 0 && client != NULL) {
+        pawl_client_interrupt(client);
+    }
+    errno = saved;
+}
+
+void cli_catch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = cli_on_signal};
+
+    caught_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        struct sigaction old;
+
+        sigaction(numbers[i], NULL, &old);
+        if (old.sa_handler != SIG_IGN) { /* nohup */
+            sigaction(numbers[i], &action, NULL);
+        }
+    }
+}
+
+int cli_signal(void)
+{
+    return caught;
+}
+
+void cli_wait(int fd)
+{
+    struct pollfd fds[] = {{.fd = caught_fd, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+
+    while (caught == 0 && poll(fds, 2, -1) < 0 && errno == EINTR) {
+    }
+}
+
+/* ---- the connection ---- */
+
+void cli_client_options(const struct cli *cli, struct pawl_client_options *out)
+{
+    pawl_client_options_init(out);
+    out->servers = cli->servers;
+    out->session_timeout_ms = cli->session_timeout_ms;
+    out->timeout_ms = cli->connect_timeout_ms;
+    out->flags = cli->read_only ? PAWL_CLIENT_READ_ONLY : 0;
+    out->auths = cli->auths;
+    out->n_auths = cli->n_auths;
+}
+
+int cli_connect(struct cli *cli)
+{
+    struct pawl_client_options options;
+
+    cli_client_options(cli, &options);
+    if (pawl_client_open(&options, &cli->client) != PAWL_OK) {
+        cli_error(cli, "%s", pawl_open_error());
+        return EXIT_USAGE;
+    }
+    interruptible = cli->client;
+    if (caught != 0) {
+        pawl_client_interrupt(cli->client);
+    }
+    if (pawl_client_wait_connected(cli->client, cli->connect_timeout_ms) != PAWL_OK) {
+        return cli_report_unreachable(cli, cli->client);
+    }
+    return EXIT_OK;
+}
+
+void cli_disconnect(struct cli *cli)
+{
+    interruptible = NULL;
+    pawl_client_close(cli->client);
+    cli->client = NULL;
+}

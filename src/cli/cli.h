@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli.h - what the commands of `pawl` share: where the server is, how a failure ends, how a command
+ * is declared.
+ *
+ * A command is one `struct command`: its names, its options and a function. main.c finds it, parses
+ * the options, and returns what the function returns as the exit status. */
+#ifndef PAWL_CLI_CLI_H
+#define PAWL_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/client.h>
+
+/* Exit statuses, the same in every command. Those of our own lie where those of a command that we
+ * run for somebody are rarely found; 126 and up are as in the shell. */
+enum cli_exit {
+    EXIT_OK = 0,
+    EXIT_NO = 1,            /* the answer is no: it does not exist */
+    EXIT_USAGE = 2,         /* the command line is wrong; nothing was done */
+    EXIT_NO_NODE = 110,     /* no such node */
+    EXIT_CONFLICT = 111,    /* it exists, has children, or has another version */
+    EXIT_REFUSED = 112,     /* no permission, or the server does not do that */
+    EXIT_UNREACHABLE = 113, /* no server answers */
+    EXIT_TIMEOUT = 114,     /* not acquired, or not answered, in time */
+    EXIT_LOST = 115,        /* what was held was lost, and the command was ended */
+    EXIT_UNKNOWN = 116,     /* a write was sent and not answered: it may have happened */
+    EXIT_SYSTEM = 117,      /* this machine: memory, processes, files */
+    EXIT_CANNOT_RUN = 126,
+    EXIT_NOT_FOUND = 127,
+    EXIT_SIGNAL = 128 /* and the number of the signal */
+};
+
+struct cli {
+    const char *servers;
+    char *servers_read;     /* from a file, or NULL */
+    int connect_timeout_ms; /* until there is a session, and for every answer */
+    int session_timeout_ms;
+    bool read_only;
+    bool json;
+    struct pawl_auth *auths;
+    size_t n_auths;
+    const struct command *command; /* the one that runs, for messages */
+    struct pawl_client *client;    /* after cli_connect() */
+};
+
+struct args;
+
+struct option_spec {
+    char letter; /* 0 ends the table */
+    const char *name;
+    const char *value; /* "DURATION"; NULL: it takes none */
+    const char *help;
+};
+
+struct command {
+    const char *name;     /* "get", or two words: "acl get" */
+    const char *also;     /* the name it has in zkCli.sh, or NULL */
+    char also_means;      /* that name has this option given; 0: none */
+    const char *synopsis; /* what follows the name */
+    const char *summary;
+    const struct option_spec *options;
+    int min_words, max_words; /* -1: any number */
+    bool runs_command;        /* -- COMMAND... follows */
+    bool opens_itself;        /* without cli_connect() before it */
+    int (*run)(struct cli *cli, const struct args *args);
+};
+
+/* SIGINT, SIGTERM and SIGHUP end blocking calls with CANCELLED from now on, so that the session is
+ * closed and nothing stays behind. */
+void cli_catch_signals(void);
+
+/* The signal that came; 0: none. */
+int cli_signal(void);
+
+/* Waits until `fd` is readable or a signal has come; -1: only for a signal. */
+void cli_wait(int fd);
+
+/* Opens the client and waits for a session. EXIT_OK, or the failure is reported. */
+int cli_connect(struct cli *cli);
+
+/* Ends the session. No callback runs any more. */
+void cli_disconnect(struct cli *cli);
+
+/* The options of the client that the command line asks for; for those who open it themselves. */
+void cli_client_options(const struct cli *cli, struct pawl_client_options *out);
+
+/* Reports why there is no session. Returns EXIT_UNREACHABLE. */
+int cli_report_unreachable(const struct cli *cli, const struct pawl_client *client);
+
+/* Reports `reply` (NULL: no memory) as a failure at `path`, with what to do about it; returns the
+ * exit status for it. EXIT_OK when it is none. */
+int cli_check(const struct cli *cli, const char *path, const struct pawl_reply *reply);
+int cli_report(const struct cli *cli, const char *path, int err);
+
+/* "pawl lock: what happened", and a newline. */
+void cli_error(const struct cli *cli, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* "500ms", "10s", "2m", "1h", "1d"; 0 needs no unit. False: it is none of these, or too long. */
+bool duration_parse(const char *text, int *out_ms);
+
+/* The nearest of `names` to a mistyped `word`, or NULL. */
+const char *nearest_name(const char *word, const char *const *names, size_t n);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* commands.h - every command of `pawl`, in the order in which --help lists them. */
+#ifndef PAWL_CLI_COMMANDS_H
+#define PAWL_CLI_COMMANDS_H
+
+#include "cli/cli.h"
+
+extern const struct command command_lock, command_locks;
+extern const struct command command_ls, command_tree, command_count;
+extern const struct command command_get, command_set, command_create, command_rm;
+extern const struct command command_deleteall;
+extern const struct command command_stat, command_exists, command_watch, command_sync;
+extern const struct command command_acl_get, command_acl_set, command_whoami;
+extern const struct command command_config;
+
+#endif

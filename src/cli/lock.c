@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lock.c - `pawl lock PATH -- COMMAND`: a command that runs only while a lock is ours.
+ *
+ *   CONNECTING --> ACQUIRING --> RUNNING --> (released)
+ *
+ * The watchdog (watchdog.h) runs the command. This file gets the lock, tells the watchdog until
+ * when it is certainly ours, and passes on signals and the exit status. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "cli/descendants.h"
+#include "cli/held.h"
+#include "cli/watchdog.h"
+#include "os/clock.h"
+
+/* Parts of the session's timeout T. The certain time may be as short as T/4 although all is well
+ * (grant.h): before that the command must not be troubled. */
+enum { WARN_PART = 5, END_PART = 10, UPDATE_PART = 40 };
+
+struct locking {
+    struct cli *cli;
+    const struct args *args;
+    enum held_kind kind;
+    int timeout_ms; /* of the acquire; -1: none */
+    int64_t permits;
+    int warning_signal; /* 0: none */
+    int give_up_status; /* when it is not acquired in time */
+    struct watchdog watchdog;
+    struct watchdog_options watchdog_options;
+    int signals_fd, news_fd; /* news: something below has changed */
+    struct held held;
+    atomic_bool is_connected, is_in_doubt;
+    atomic_int acquired; /* 1: not yet; else how it ended */
+    int64_t until_ms;    /* what the watchdog was told last */
+    bool was_warned, command_runs;
+    int status; /* -1: not over yet */
+};
+
+/* ---- what others tell us, on their threads ---- */
+
+static void make_news(struct locking *l)
+{
+    uint64_t one = 1;
+
+    if (write(l->news_fd, &one, sizeof(one)) < 0) {
+        return; /* there is unread news already */
+    }
+}
+
+static void lock_on_state(struct pawl_client *c, enum pawl_state state, void *arg)
+{
+    struct locking *l = arg;
+
+    (void)c;
+    if (state == PAWL_STATE_CONNECTED || state == PAWL_STATE_RECONNECTED) {
+        l->is_connected = true;
+        l->is_in_doubt = false;
+    } else {
+        l->is_in_doubt = true;
+    }
+    make_news(l);
+}
+
+static void lock_on_acquired(int err, void *arg)
+{
+    struct locking *l = arg;
+
+    l->acquired = err;
+    make_news(l);
+}
+
+/* ---- the watchdog ---- */
+
+static int64_t session_ms(const struct locking *l)
+{
+    return pawl_client_session_timeout_ms(l->cli->client);
+}
+
+static void order_until(struct locking *l, enum watchdog_order_kind kind)
+{
+    struct watchdog_order order = {.kind = kind,
+                                   .until_ms = clock_boot_ms() + held_certain_ms(&l->held),
+                                   .warn_ms = session_ms(l) / WARN_PART,
+                                   .end_ms = session_ms(l) / END_PART};
+
+    if (kind == ORDER_RUN) {
+        order.token = pawl_grant_token(held_grant(&l->held));
+        pawl_grant_path(held_grant(&l->held), order.node, sizeof(order.node));
+    } else if (order.until_ms >= l->until_ms && order.until_ms < l->until_ms + 5) {
+        return;
+    }
+    l->until_ms = order.until_ms;
+    watchdog_order(&l->watchdog, &order); /* if it is gone its reports end, too */
+}
+
+static void pass_on(struct locking *l, int signal_number)
+{
+    struct watchdog_order order = {.kind = ORDER_SIGNAL, .signal_number = signal_number};
+
+    watchdog_order(&l->watchdog, &order);
+}
+
+static int status_of(const struct locking *l, const struct watchdog_report *report)
+{
+    if (report->by_time) {
+        cli_error(l->cli, "%s: the lock was about to be lost; the command was ended",
+                  l->args->words[0]);
+        return EXIT_LOST;
+    }
+    if (WIFSIGNALED(report->number)) {
+        return EXIT_SIGNAL + WTERMSIG(report->number);
+    }
+    return WEXITSTATUS(report->number);
+}
+
+static void on_report(struct locking *l)
+{
+    struct watchdog_report report;
+
+    if (!watchdog_report(&l->watchdog, &report)) {
+        cli_error(l->cli, "the process that watches the command was killed; so was the command");
+        descendants_end();
+        l->status = EXIT_LOST;
+        return;
+    }
+    switch (report.kind) {
+    case REPORT_STARTED:
+        break;
+    case REPORT_NOT_STARTED:
+        cli_error(l->cli, "%s: %s", l->args->command[0], strerror(report.number));
+        l->status = report.number == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+        break;
+    case REPORT_LEFT:
+        cli_error(l->cli, "the command has ended; the lock is held until all that it started has, "
+                          "too (--leave: at once)");
+        break;
+    case REPORT_ENDED:
+        l->status = status_of(l, &report);
+        break;
+    }
+}
+
+/* ---- getting there ---- */
+
+static bool mixes_kinds(struct locking *l, const char *path)
+{
+    struct pawl_reply *reply;
+    bool is_rw = false, is_plain = false;
+
+    pawl_children(l->cli->client, path, NULL, &reply);
+    for (size_t i = 0; reply != NULL && reply->err == PAWL_OK && i < reply->children.n; i++) {
+        const char *name = reply->children.items[i];
+
+        is_rw |= strstr(name, "__READ__") != NULL || strstr(name, "__WRIT__") != NULL;
+        is_plain |= strstr(name, "lock-") != NULL;
+    }
+    pawl_reply_free(reply);
+    if (l->kind == HELD_LOCK && is_rw) {
+        cli_error(l->cli,
+                  "%s is held as a read/write lock, which a plain lock does not exclude: use "
+                  "--shared or --write",
+                  path);
+        return true;
+    }
+    if ((l->kind == HELD_READ || l->kind == HELD_WRITE) && is_plain) {
+        cli_error(l->cli, "%s is held as a plain lock, which --shared and --write do not exclude",
+                  path);
+        return true;
+    }
+    return false;
+}
+
+static void begin_to_acquire(struct locking *l)
+{
+    const char *path = l->args->words[0];
+    int err;
+
+    for (int i = 0; i < l->args->n_words; i++) {
+        if (mixes_kinds(l, l->args->words[i])) {
+            l->status = EXIT_CONFLICT;
+            return;
+        }
+    }
+    err = held_new(&l->held, l->cli->client, l->kind, l->args->words, (size_t)l->args->n_words,
+                   (int)l->permits);
+    if (err == PAWL_OK) {
+        err = held_acquire(&l->held, l->timeout_ms, lock_on_acquired, l);
+    }
+    if (err != PAWL_OK) {
+        l->status = cli_report(l->cli, path, err);
+    }
+}
+
+static void on_acquired(struct locking *l)
+{
+    if (l->acquired == PAWL_OK) {
+        l->command_runs = true;
+        order_until(l, ORDER_RUN);
+    } else if (l->acquired == PAWL_ERR_OPERATION_TIMEOUT) {
+        if (l->timeout_ms != 0) {
+            cli_error(l->cli, "%s: not acquired in time", l->args->words[0]);
+        }
+        l->status = l->give_up_status;
+    } else {
+        l->status = cli_report(l->cli, l->args->words[0], l->acquired);
+    }
+}
+
+/* ---- the loop ---- */
+
+/* A signal from the terminal has reached the command, too. */
+static void on_signal(struct locking *l)
+{
+    struct signalfd_siginfo info;
+
+    if (read(l->signals_fd, &info, sizeof(info)) != sizeof(info)) {
+        return;
+    }
+    if (!l->command_runs) {
+        l->status = EXIT_SIGNAL + (int)info.ssi_signo;
+    } else if (info.ssi_code <= 0) {
+        pass_on(l, (int)info.ssi_signo);
+    }
+}
+
+static void on_news(struct locking *l)
+{
+    uint64_t n;
+
+    if (read(l->news_fd, &n, sizeof(n)) < 0) {
+        return;
+    }
+    if (l->command_runs && l->is_in_doubt && !l->was_warned && l->warning_signal != 0) {
+        pass_on(l, l->warning_signal);
+    }
+    l->was_warned = l->is_in_doubt;
+}
+
+static int poll_ms(const struct locking *l, int64_t give_up_ms)
+{
+    if (!l->is_connected) {
+        int64_t left = give_up_ms - clock_boot_ms();
+
+        return left > 0 ? (int)left : 0;
+    }
+    return l->command_runs ? (int)(session_ms(l) / UPDATE_PART) + 1 : -1;
+}
+
+static void wait_for_something(struct locking *l, int timeout_ms)
+{
+    struct pollfd fds[] = {{.fd = l->signals_fd, .events = POLLIN},
+                           {.fd = l->news_fd, .events = POLLIN},
+                           {.fd = l->watchdog.reports_fd, .events = POLLIN}};
+
+    poll(fds, 3, timeout_ms);
+    if (fds[0].revents != 0) {
+        on_signal(l);
+    }
+    if (fds[1].revents != 0) {
+        on_news(l);
+    }
+    if (fds[2].revents != 0 && l->status < 0) {
+        on_report(l);
+    }
+}
+
+static void hold_and_run(struct locking *l)
+{
+    int64_t give_up_ms = clock_boot_ms() + l->cli->connect_timeout_ms;
+    bool has_begun = false;
+
+    while (l->status < 0) {
+        wait_for_something(l, poll_ms(l, give_up_ms));
+        if (l->status >= 0) {
+            break;
+        }
+        if (!l->is_connected && clock_boot_ms() >= give_up_ms) {
+            l->status = cli_report_unreachable(l->cli, l->cli->client);
+        } else if (l->is_connected && !has_begun) {
+            has_begun = true;
+            begin_to_acquire(l);
+        } else if (l->acquired != 1 && !l->command_runs) {
+            on_acquired(l);
+        } else if (l->command_runs) {
+            order_until(l, ORDER_UNTIL);
+        }
+    }
+}
+
+/* The watchdog is forked before the client has threads. */
+static bool prepare(struct locking *l)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGQUIT);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    l->signals_fd = signalfd(-1, &set, SFD_CLOEXEC);
+    l->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return l->signals_fd >= 0 && l->news_fd >= 0 &&
+           watchdog_start(&l->watchdog, &l->watchdog_options);
+}
+
+static int open_and_run(struct locking *l)
+{
+    struct pawl_client_options options;
+
+    cli_client_options(l->cli, &options);
+    options.on_state = lock_on_state;
+    options.on_state_arg = l;
+    if (pawl_client_open(&options, &l->cli->client) != PAWL_OK) {
+        cli_error(l->cli, "%s", pawl_open_error());
+        return EXIT_USAGE;
+    }
+    hold_and_run(l);
+    if (l->command_runs) {
+        held_release(&l->held); /* what is lost or unconfirmed goes with the session */
+    }
+    held_free(&l->held);
+    pawl_client_close(l->cli->client); /* no callback any more */
+    l->cli->client = NULL;
+    return l->status;
+}
+
+/* ---- the command line ---- */
+
+static const struct option_spec lock_options[] = {
+    {'n', "try", NULL, "do not wait: exit with 114 if somebody else holds it"},
+    {'w', "timeout", "DURATION", "wait no longer than this"},
+    {'S', "shared", NULL, "the read side of a read/write lock: excludes --write only"},
+    {'W', "write", NULL, "the write side of a read/write lock: excludes --shared and --write"},
+    {'P', "permits", "NUMBER", "a semaphore: so many may hold it at a time"},
+    {'E', "conflict-exit-code", "NUMBER", "exit with this instead of 114"},
+    {'d', "on-doubt", "SIGNAL", "send this to the command when the link to the server is lost"},
+    {'l', "leave", NULL, "release when the command ends, whatever it has left running"},
+    {0, NULL, NULL, NULL}};
+
+/* "TERM", "SIGTERM", "15"; 0: unknown. */
+static int signal_of(const char *text)
+{
+    const char *name = strncmp(text, "SIG", 3) == 0 ? text + 3 : text;
+
+    for (int number = 1; number < NSIG; number++) {
+        const char *known = sigabbrev_np(number);
+
+        if ((known != NULL && strcmp(known, name) == 0) || atoi(text) == number) {
+            return number;
+        }
+    }
+    return 0;
+}
+
+static bool kind_of(struct locking *l)
+{
+    bool shared = args_has(l->args, 'S'), write = args_has(l->args, 'W');
+    bool permits = args_has(l->args, 'P');
+
+    if (shared + write + permits > 1) {
+        cli_error(l->cli, "--shared, --write and --permits exclude each other");
+        return false;
+    }
+    if (permits && l->args->n_words > 1) {
+        cli_error(l->cli, "--permits takes one path");
+        return false;
+    }
+    if (l->args->n_words > HELD_PATHS_MAX) {
+        cli_error(l->cli, "more than %d paths", HELD_PATHS_MAX);
+        return false;
+    }
+    l->kind = shared ? HELD_READ : write ? HELD_WRITE : permits ? HELD_LEASE : HELD_LOCK;
+    return true;
+}
+
+static bool options_of(struct locking *l)
+{
+    const struct args *a = l->args;
+    int64_t give_up = EXIT_TIMEOUT;
+
+    if (!kind_of(l) || !args_duration(a, l->cli, 'w', &l->timeout_ms) ||
+        !args_number(a, l->cli, 'P', 1, INT32_MAX, &l->permits) ||
+        !args_number(a, l->cli, 'E', 0, 255, &give_up)) {
+        return false;
+    }
+    if (args_has(a, 'n')) {
+        l->timeout_ms = 0;
+    }
+    l->give_up_status = (int)give_up;
+    if (args_has(a, 'd')) {
+        l->warning_signal = signal_of(args_text(a, 'd'));
+        if (l->warning_signal == 0) {
+            cli_error(l->cli, "there is no signal %s", args_text(a, 'd'));
+            return false;
+        }
+    }
+    return true;
+}
+
+static int run_lock(struct cli *cli, const struct args *args)
+{
+    struct locking l = {.cli = cli,
+                        .args = args,
+                        .timeout_ms = -1,
+                        .acquired = 1,
+                        .status = -1,
+                        .watchdog_options = {.command = args->command,
+                                             .lock_path = args->words[0],
+                                             .servers = cli->servers,
+                                             .waits_for_all = !args_has(args, 'l')}};
+    int status;
+
+    if (!options_of(&l)) {
+        return EXIT_USAGE;
+    }
+    if (!prepare(&l)) {
+        cli_error(cli, "no process to watch the command: %s", strerror(errno));
+        return EXIT_SYSTEM;
+    }
+    status = open_and_run(&l);
+    watchdog_stop(&l.watchdog);
+    return status;
+}
+
+const struct command command_lock = {.name = "lock",
+                                     .synopsis = "[OPTIONS] PATH... -- COMMAND [ARGUMENT...]",
+                                     .summary = "run a command while holding a lock",
+                                     .options = lock_options,
+                                     .min_words = 1,
+                                     .max_words = -1,
+                                     .runs_command = true,
+                                     .opens_itself = true,
+                                     .run = run_lock};

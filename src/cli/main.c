@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - `pawl`: finds the command, reads its options, runs it. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pawl/version.h>
+
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "cli/settings.h"
+
+static const struct command *const commands[] = {
+    &command_lock,    &command_locks,  &command_ls,     &command_tree,      &command_get,
+    &command_set,     &command_create, &command_rm,     &command_deleteall, &command_stat,
+    &command_exists,  &command_count,  &command_watch,  &command_sync,      &command_acl_get,
+    &command_acl_set, &command_whoami, &command_config,
+};
+enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+/* ---- help ---- */
+
+static void print_options(const struct option_spec *specs)
+{
+    for (; specs->letter != 0; specs++) {
+        char left[64];
+
+        snprintf(left, sizeof(left), "-%c, --%s%s%s", specs->letter, specs->name,
+                 specs->value != NULL ? " " : "", specs->value != NULL ? specs->value : "");
+        printf("  %-32s %s\n", left, specs->help);
+    }
+}
+
+static void print_help(void)
+{
+    puts("usage: pawl [OPTIONS] COMMAND [ARGUMENTS]\n\ncommands:");
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        printf("  %-12s %s\n", commands[i]->name, commands[i]->summary);
+    }
+    puts("\noptions:");
+    print_options(settings_options);
+    puts("\npawl COMMAND --help says more of each; see also pawl(1).");
+}
+
+static void print_command_help(const struct command *c)
+{
+    printf("usage: pawl [OPTIONS] %s %s\n\n%s\n", c->name, c->synopsis, c->summary);
+    if (c->options[0].letter != 0) {
+        puts("");
+        print_options(c->options);
+    }
+    puts("\nThe options of pawl itself (pawl --help) come before the command.");
+}
+
+/* ---- finding the command ---- */
+
+static bool is_called(const struct command *c, const char *first, const char *second, int *n_used)
+{
+    const char *blank = strchr(c->name, ' ');
+
+    *n_used = blank != NULL ? 2 : 1;
+    if (blank == NULL) {
+        if (strcmp(c->name, first) == 0) {
+            return true;
+        }
+    } else if (second != NULL && strncmp(c->name, first, (size_t)(blank - c->name)) == 0 &&
+               first[blank - c->name] == '\0' && strcmp(blank + 1, second) == 0) {
+        return true;
+    }
+    *n_used = 1;
+    return c->also != NULL && strcmp(c->also, first) == 0;
+}
+
+static const struct command *find_command(int argc, char **argv, int *n_used)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (is_called(commands[i], argv[0], argc > 1 ? argv[1] : NULL, n_used)) {
+            return commands[i];
+        }
+    }
+    return NULL;
+}
+
+static int report_unknown_command(const struct cli *cli, const char *word)
+{
+    const char *names[2 * N_COMMANDS];
+    const char *near;
+    size_t n = 0;
+
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        names[n++] = commands[i]->name;
+        if (commands[i]->also != NULL) {
+            names[n++] = commands[i]->also;
+        }
+    }
+    near = nearest_name(word, names, n);
+    if (near != NULL) {
+        cli_error(cli, "there is no command '%s'; is '%s' meant? See pawl --help", word, near);
+    } else {
+        cli_error(cli, "there is no command '%s'; see pawl --help", word);
+    }
+    return EXIT_USAGE;
+}
+
+/* ---- running it ---- */
+
+static bool has_right_words(const struct cli *cli, const struct args *args)
+{
+    const struct command *c = cli->command;
+
+    if (args->n_words < c->min_words || (c->max_words >= 0 && args->n_words > c->max_words) ||
+        c->runs_command != (args->command != NULL) ||
+        (c->runs_command && args->command[0] == NULL)) {
+        cli_error(cli, "usage: pawl %s %s", c->name, c->synopsis);
+        return false;
+    }
+    return true;
+}
+
+/* "deleteall" is "rm" with an option of its own. */
+static void imply(struct args *args, char letter)
+{
+    for (int i = 0; args->specs[i].letter != 0; i++) {
+        if (args->specs[i].letter == letter) {
+            args->values[i] = "";
+        }
+    }
+}
+
+static int connect_and_run(struct cli *cli, const struct args *args)
+{
+    int status = EXIT_OK;
+
+    if (!cli->command->opens_itself) {
+        cli_catch_signals();
+        status = cli_connect(cli);
+    }
+    if (status == EXIT_OK) {
+        status = cli->command->run(cli, args);
+    }
+    cli_disconnect(cli);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        cli_error(cli, "standard output cannot be written");
+        status = status == EXIT_OK ? EXIT_SYSTEM : status;
+    }
+    return status;
+}
+
+static int run_command(struct cli *cli, int argc, char **argv)
+{
+    struct args args;
+    int n_used, status = EXIT_USAGE;
+
+    if (!args_parse(&args, cli, cli->command->options, argc, argv, true, &n_used)) {
+        return EXIT_USAGE;
+    }
+    if (cli->command->also_means != 0) {
+        imply(&args, cli->command->also_means);
+    }
+    if (args.wants_help) {
+        print_command_help(cli->command);
+        status = EXIT_OK;
+    } else if (has_right_words(cli, &args)) {
+        status = connect_and_run(cli, &args);
+    }
+    args_fini(&args);
+    return status;
+}
+
+static int run_settled(struct cli *cli, int argc, char **argv)
+{
+    int n_used;
+
+    if (argc == 0) {
+        print_help();
+        return EXIT_USAGE;
+    }
+    cli->command = find_command(argc, argv, &n_used);
+    if (cli->command == NULL) {
+        return report_unknown_command(cli, argv[0]);
+    }
+    return run_command(cli, argc - n_used, argv + n_used);
+}
+
+int main(int argc, char **argv)
+{
+    struct cli cli = {0};
+    struct args args;
+    int n_used, status;
+
+    signal(SIGPIPE, SIG_IGN);
+    if (!args_parse(&args, &cli, settings_options, argc - 1, argv + 1, false, &n_used)) {
+        return EXIT_USAGE;
+    }
+    if (args.wants_help) {
+        print_help();
+        status = EXIT_OK;
+    } else if (args_has(&args, 'V')) {
+        puts("pawl " PAWL_VERSION);
+        status = EXIT_OK;
+    } else {
+        status = settings_read(&cli, &args);
+        if (status == EXIT_OK) {
+            status = run_settled(&cli, argc - 1 - n_used, argv + 1 + n_used);
+        }
+    }
+    args_fini(&args);
+    settings_free(&cli);
+    return status;
+}

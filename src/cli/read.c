@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* read.c - the commands that look at nodes and change nothing. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/text.h"
+
+static const struct option_spec no_options[] = {{0, NULL, NULL, NULL}};
+
+/* ---- lists ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The names in order; the array is the caller's, the names are the reply's. */
+static const char **sorted(const struct pawl_strings *names)
+{
+    const char **copy = must_alloc((names->n + 1) * sizeof(*copy));
+
+    if (names->n > 0) {
+        memcpy(copy, names->items, names->n * sizeof(*copy));
+    }
+    qsort(copy, names->n, sizeof(*copy), by_name);
+    return copy;
+}
+
+static char *joined(const char *parent, const char *name)
+{
+    size_t len = strlen(parent), size = len + strlen(name) + 2;
+    char *path = must_alloc(size);
+
+    snprintf(path, size, "%s%s%s", parent, parent[len - 1] == '/' ? "" : "/", name);
+    return path;
+}
+
+/* Called for every node of a walk, parents before their children. */
+typedef void (*visit_fn)(const char *path, const char *name, int depth, void *arg);
+
+struct walk {
+    struct cli *cli;
+    visit_fn visit;
+    void *arg;
+};
+
+/* A node that is deleted on the way is left out; `is_top` is not. */
+static int walk_below(const struct walk *w, const char *path, int depth)
+{
+    struct pawl_reply *reply;
+    const char **names;
+    int status = EXIT_OK;
+
+    pawl_children(w->cli->client, path, NULL, &reply);
+    if (reply != NULL && reply->err == PAWL_ERR_NO_NODE && depth > 0) {
+        pawl_reply_free(reply);
+        return EXIT_OK;
+    }
+    status = cli_check(w->cli, path, reply);
+    if (status != EXIT_OK) {
+        pawl_reply_free(reply);
+        return status;
+    }
+    names = sorted(&reply->children);
+    for (size_t i = 0; i < reply->children.n && status == EXIT_OK; i++) {
+        char *child = joined(path, names[i]);
+
+        w->visit(child, names[i], depth + 1, w->arg);
+        status = walk_below(w, child, depth + 1);
+        free(child);
+    }
+    free(names);
+    pawl_reply_free(reply);
+    return status;
+}
+
+static void print_path(const char *path, const char *name, int depth, void *arg)
+{
+    (void)name;
+    (void)depth;
+    if (((struct cli *)arg)->json) {
+        json_text(NULL, path);
+    } else {
+        puts(path);
+    }
+}
+
+static int list_all(struct cli *cli, const char *path)
+{
+    struct walk w = {.cli = cli, .visit = print_path, .arg = cli};
+    int status;
+
+    if (cli->json) {
+        json_open(NULL, '[');
+    }
+    print_path(path, path, 0, cli);
+    status = walk_below(&w, path, 0);
+    if (cli->json) {
+        json_close('[');
+    }
+    return status;
+}
+
+static void print_list(const struct cli *cli, const struct pawl_reply *reply, bool with_stat)
+{
+    const char **names = sorted(&reply->children);
+
+    if (cli->json) {
+        json_open(NULL, '{');
+        json_open("children", '[');
+    }
+    for (size_t i = 0; i < reply->children.n; i++) {
+        if (cli->json) {
+            json_text(NULL, names[i]);
+        } else {
+            puts(names[i]);
+        }
+    }
+    if (cli->json) {
+        json_close('[');
+        json_stat("stat", &reply->stat);
+        json_close('{');
+    } else if (with_stat) {
+        text_stat(&reply->stat);
+    }
+    free(names);
+}
+
+static int run_ls(struct cli *cli, const struct args *args)
+{
+    const char *path = args->n_words > 0 ? args->words[0] : "/";
+    struct pawl_reply *reply;
+    int status;
+
+    if (args_has(args, 'R')) {
+        return list_all(cli, path);
+    }
+    pawl_children(cli->client, path, NULL, &reply);
+    status = cli_check(cli, path, reply);
+    if (status == EXIT_OK) {
+        print_list(cli, reply, args_has(args, 's'));
+    }
+    pawl_reply_free(reply);
+    return status;
+}
+
+static const struct option_spec ls_options[] = {
+    {'R', "recursive", NULL, "the whole paths of everything below, too"},
+    {'s', "stat", NULL, "and the stat of the node itself"},
+    {0, NULL, NULL, NULL}};
+
+const struct command command_ls = {.name = "ls",
+                                   .synopsis = "[-R] [-s] [PATH]",
+                                   .summary = "list the children of a node, one per line",
+                                   .options = ls_options,
+                                   .max_words = 1,
+                                   .run = run_ls};
+
+static void print_branch(const char *path, const char *name, int depth, void *arg)
+{
+    (void)path;
+    (void)arg;
+    printf("%*s%s\n", 2 * depth, "", name);
+}
+
+static int run_tree(struct cli *cli, const struct args *args)
+{
+    const char *path = args->n_words > 0 ? args->words[0] : "/";
+    struct walk w = {.cli = cli, .visit = print_branch};
+
+    if (cli->json) {
+        return list_all(cli, path);
+    }
+    puts(path);
+    return walk_below(&w, path, 0);
+}
+
+const struct command command_tree = {.name = "tree",
+                                     .synopsis = "[PATH]",
+                                     .summary = "show everything below a node, indented",
+                                     .options = no_options,
+                                     .max_words = 1,
+                                     .run = run_tree};
+
+static int run_count(struct cli *cli, const struct args *args)
+{
+    const char *path = args->n_words > 0 ? args->words[0] : "/";
+    struct pawl_reply *reply;
+    int status;
+
+    pawl_count_all_children(cli->client, path, &reply);
+    status = cli_check(cli, path, reply);
+    if (status == EXIT_OK && cli->json) {
+        json_open(NULL, '{');
+        json_number("count", reply->number);
+        json_close('{');
+    } else if (status == EXIT_OK) {
+        printf("%" PRId64 "\n", reply->number);
+    }
+    pawl_reply_free(reply);
+    return status;
+}
+
+const struct command command_count = {.name = "count",
+                                      .also = "getAllChildrenNumber",
+                                      .synopsis = "[PATH]",
+                                      .summary = "count the nodes below a node, at any depth",
+                                      .options = no_options,
+                                      .max_words = 1,
+                                      .run = run_count};
+
+/* ---- one node ---- */
+
+static void print_node(const struct cli *cli, const struct pawl_reply *reply, bool with_stat)
+{
+    if (cli->json) {
+        json_open(NULL, '{');
+        json_data("data", reply->data);
+        json_stat("stat", &reply->stat);
+        json_close('{');
+        return;
+    }
+    text_data(reply->data);
+    if (with_stat) {
+        text_stat(&reply->stat);
+    }
+}
+
+static int run_get(struct cli *cli, const struct args *args)
+{
+    struct pawl_reply *reply;
+    int status;
+
+    pawl_get(cli->client, args->words[0], NULL, &reply);
+    status = cli_check(cli, args->words[0], reply);
+    if (status == EXIT_OK) {
+        print_node(cli, reply, args_has(args, 's'));
+    }
+    pawl_reply_free(reply);
+    return status;
+}
+
+static const struct option_spec get_options[] = {{'s', "stat", NULL, "and its stat"},
+                                                 {0, NULL, NULL, NULL}};
+
+const struct command command_get = {.name = "get",
+                                    .synopsis = "[-s] PATH",
+                                    .summary = "print the data of a node, as they are",
+                                    .options = get_options,
+                                    .min_words = 1,
+                                    .max_words = 1,
+                                    .run = run_get};
+
+static int run_stat(struct cli *cli, const struct args *args)
+{
+    struct pawl_reply *reply;
+    int status;
+
+    pawl_exists(cli->client, args->words[0], NULL, &reply);
+    status = cli_check(cli, args->words[0], reply);
+    if (status == EXIT_OK && cli->json) {
+        json_stat(NULL, &reply->stat);
+    } else if (status == EXIT_OK) {
+        text_stat(&reply->stat);
+    }
+    pawl_reply_free(reply);
+    return status;
+}
+
+const struct command command_stat = {.name = "stat",
+                                     .synopsis = "PATH",
+                                     .summary = "print what the server knows of a node",
+                                     .options = no_options,
+                                     .min_words = 1,
+                                     .max_words = 1,
+                                     .run = run_stat};
+
+/* "No" is an answer, not an error: nothing is reported. */
+static int run_exists(struct cli *cli, const struct args *args)
+{
+    struct pawl_reply *reply;
+    bool is_there, is_missing;
+    int status = EXIT_NO;
+
+    pawl_exists(cli->client, args->words[0], NULL, &reply);
+    is_there = reply != NULL && reply->err == PAWL_OK;
+    is_missing = reply != NULL && reply->err == PAWL_ERR_NO_NODE;
+    if (is_there || !is_missing) {
+        status = cli_check(cli, args->words[0], reply);
+    }
+    if (cli->json && (is_there || is_missing)) {
+        json_open(NULL, '{');
+        json_bool("exists", is_there);
+        json_close('{');
+    }
+    pawl_reply_free(reply);
+    return status;
+}
+
+const struct command command_exists = {.name = "exists",
+                                       .synopsis = "PATH",
+                                       .summary =
+                                           "exit with 0 if there is such a node, with 1 if not",
+                                       .options = no_options,
+                                       .min_words = 1,
+                                       .max_words = 1,
+                                       .run = run_exists};
+
+static int run_acl_get(struct cli *cli, const struct args *args)
+{
+    struct pawl_reply *reply;
+    char perms[TEXT_PERMS_BYTES];
+    int status;
+
+    pawl_get_acl(cli->client, args->words[0], &reply);
+    status = cli_check(cli, args->words[0], reply);
+    if (status == EXIT_OK && cli->json) {
+        json_open(NULL, '[');
+    }
+    for (size_t i = 0; status == EXIT_OK && i < reply->acls.n; i++) {
+        const struct pawl_acl *acl = &reply->acls.items[i];
+
+        text_perms(acl->perms, perms);
+        if (cli->json) {
+            json_open(NULL, '{');
+            json_text("scheme", acl->scheme);
+            json_text("id", acl->id);
+            json_text("perms", perms);
+            json_close('{');
+        } else {
+            printf("%s:%s:%s\n", acl->scheme, acl->id, perms);
+        }
+    }
+    if (status == EXIT_OK && cli->json) {
+        json_close('[');
+    }
+    pawl_reply_free(reply);
+    return status;
+}
+
+const struct command command_acl_get = {.name = "acl get",
+                                        .also = "getAcl",
+                                        .synopsis = "PATH",
+                                        .summary = "print who may do what, as SCHEME:ID:PERMS",
+                                        .options = no_options,
+                                        .min_words = 1,
+                                        .max_words = 1,
+                                        .run = run_acl_get};
+
+/* ---- the session and the server ---- */
+
+static int run_sync(struct cli *cli, const struct args *args)
+{
+    const char *path = args->n_words > 0 ? args->words[0] : "/";
+    struct pawl_reply *reply;
+    int status;
+
+    pawl_sync(cli->client, path, &reply);
+    status = cli_check(cli, path, reply);
+    pawl_reply_free(reply);
+    return status;
+}
+
+const struct command command_sync = {
+    .name = "sync",
+    .synopsis = "[PATH]",
+    .summary = "wait until the server has all that was acknowledged before",
+    .options = no_options,
+    .max_words = 1,
+    .run = run_sync};
+
+static int run_whoami(struct cli *cli, const struct args *args)
+{
+    struct pawl_reply *reply;
+    int status;
+
+    (void)args;
+    pawl_whoami(cli->client, &reply);
+    status = cli_check(cli, "whoami", reply);
+    if (status == EXIT_OK && cli->json) {
+        json_open(NULL, '[');
+    }
+    for (size_t i = 0; status == EXIT_OK && i < reply->ids.n; i++) {
+        if (cli->json) {
+            json_open(NULL, '{');
+            json_text("scheme", reply->ids.items[i].scheme);
+            json_text("id", reply->ids.items[i].id);
+            json_close('{');
+        } else {
+            printf("%s:%s\n", reply->ids.items[i].scheme, reply->ids.items[i].id);
+        }
+    }
+    if (status == EXIT_OK && cli->json) {
+        json_close('[');
+    }
+    pawl_reply_free(reply);
+    return status;
+}
+
+const struct command command_whoami = {.name = "whoami",
+                                       .synopsis = "",
+                                       .summary = "print who the server takes us for",
+                                       .options = no_options,
+                                       .run = run_whoami};
+
+static int run_config(struct cli *cli, const struct args *args)
+{
+    struct pawl_reply *reply;
+    int status;
+
+    (void)args;
+    pawl_config(cli->client, NULL, &reply);
+    status = cli_check(cli, "/zookeeper/config", reply);
+    if (status == EXIT_OK) {
+        print_node(cli, reply, args_has(args, 's'));
+    }
+    pawl_reply_free(reply);
+    return status;
+}
+
+const struct command command_config = {.name = "config",
+                                       .synopsis = "[-s]",
+                                       .summary = "print the members of the ensemble",
+                                       .options = get_options,
+                                       .run = run_config};

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "base/properties.h"
+#include "base/strbuf.h"
+
+enum { FILE_LIMIT_BYTES = 1 << 20, CONNECT_TIMEOUT_MS = 10000, SESSION_TIMEOUT_MS = 10000 };
+
+const struct option_spec settings_options[] = {
+    {'s', "server", "SERVERS", "HOST:PORT,...[/CHROOT], local:DIRECTORY or unix:SOCKET"},
+    {'T', "session-timeout", "DURATION", "after so long without us the server ends our session"},
+    {'C', "connect-timeout", "DURATION", "wait so long for a server, and for each answer"},
+    {'a', "auth", "SCHEME:AUTH", "credentials, such as digest:user:password"},
+    {'r', "read-only", NULL, "a read-only server is better than none"},
+    {'j', "json", NULL, "print JSON, one value per line"},
+    {'V', "version", NULL, "print the version of pawl"},
+    {0, NULL, NULL, NULL}};
+
+/* Where a setting comes from, for messages. */
+struct source {
+    struct cli *cli;
+    const char *file;
+    int status;
+};
+
+static int bad_duration(const struct cli *cli, const char *where, const char *key, const char *text)
+{
+    cli_error(cli, "%s%s: '%s' is no duration such as 500ms, 10s or 2m", where, key, text);
+    return EXIT_USAGE;
+}
+
+static int add_auth(struct cli *cli, const char *text)
+{
+    char *copy = must_strdup(text);
+    char *colon = strchr(copy, ':');
+
+    if (colon == NULL || colon == copy) {
+        cli_error(cli, "'%s' is no SCHEME:AUTH such as digest:user:password", text);
+        free(copy);
+        return EXIT_USAGE;
+    }
+    *colon = '\0';
+    cli->auths = must_realloc(cli->auths, (cli->n_auths + 1) * sizeof(*cli->auths));
+    cli->auths[cli->n_auths++] = (struct pawl_auth){.scheme = copy, .auth = pawl_str(colon + 1)};
+    return EXIT_OK;
+}
+
+/* One pair of a file. What is set already stays. */
+static void take_pair(void *arg, int line, const char *key, const char *value)
+{
+    struct source *s = arg;
+    char where[512];
+
+    snprintf(where, sizeof(where), "%s:%d: ", s->file, line);
+    if (strcmp(key, "server") == 0) {
+        if (s->cli->servers == NULL) {
+            s->cli->servers = s->cli->servers_read = must_strdup(value);
+        }
+    } else if (strcmp(key, "session-timeout") == 0 || strcmp(key, "connect-timeout") == 0) {
+        int *out = key[0] == 's' ? &s->cli->session_timeout_ms : &s->cli->connect_timeout_ms;
+        int ms;
+
+        if (!duration_parse(value, &ms)) {
+            s->status = bad_duration(s->cli, where, key, value);
+        } else if (*out < 0) {
+            *out = ms;
+        }
+    } else if (strcmp(key, "auth") == 0) {
+        s->status = add_auth(s->cli, value);
+    } else {
+        cli_error(s->cli, "%sthere is no setting '%s'", where, key);
+        s->status = EXIT_USAGE;
+    }
+}
+
+static int read_file(struct cli *cli, const char *path)
+{
+    struct source source = {.cli = cli, .file = path};
+    struct properties_error error;
+    struct strbuf text;
+    char part[4096];
+    size_t n;
+    FILE *file = fopen(path, "re");
+
+    if (file == NULL) {
+        return EXIT_OK; /* most people have none */
+    }
+    strbuf_init(&text, FILE_LIMIT_BYTES);
+    while ((n = fread(part, 1, sizeof(part), file)) > 0) {
+        strbuf_append(&text, part, n);
+    }
+    fclose(file);
+    if (properties_parse(strbuf_bytes(&text), take_pair, &source, &error) != PAWL_OK) {
+        cli_error(cli, "%s:%d: %s", path, error.line, error.what);
+        source.status = EXIT_USAGE;
+    }
+    strbuf_fini(&text);
+    return source.status;
+}
+
+static int read_files(struct cli *cli)
+{
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    char path[4096];
+    int status = EXIT_OK;
+
+    if (config != NULL && config[0] != '\0') {
+        snprintf(path, sizeof(path), "%s/pawl/pawl.conf", config);
+        status = read_file(cli, path);
+    } else if (home != NULL) {
+        snprintf(path, sizeof(path), "%s/.config/pawl/pawl.conf", home);
+        status = read_file(cli, path);
+    }
+    return status != EXIT_OK ? status : read_file(cli, "/etc/pawl/pawl.conf");
+}
+
+int settings_read(struct cli *cli, const struct args *args)
+{
+    const char *from_environment = getenv("PAWL_SERVER");
+    int status;
+
+    cli->session_timeout_ms = cli->connect_timeout_ms = -1;
+    if (!args_duration(args, cli, 'T', &cli->session_timeout_ms) ||
+        !args_duration(args, cli, 'C', &cli->connect_timeout_ms)) {
+        return EXIT_USAGE;
+    }
+    cli->servers = args_text(args, 's');
+    if (cli->servers == NULL && from_environment != NULL && from_environment[0] != '\0') {
+        cli->servers = from_environment;
+    }
+    cli->json = args_has(args, 'j');
+    cli->read_only = args_has(args, 'r');
+    status = args_has(args, 'a') ? add_auth(cli, args_text(args, 'a')) : EXIT_OK;
+    if (status == EXIT_OK) {
+        status = read_files(cli);
+    }
+    if (cli->servers == NULL) {
+        cli->servers = "localhost:2181";
+    }
+    if (cli->session_timeout_ms < 0) {
+        cli->session_timeout_ms = SESSION_TIMEOUT_MS;
+    }
+    if (cli->connect_timeout_ms < 0) {
+        cli->connect_timeout_ms = CONNECT_TIMEOUT_MS;
+    }
+    return status;
+}
+
+void settings_free(struct cli *cli)
+{
+    for (size_t i = 0; i < cli->n_auths; i++) {
+        free((void *)(uintptr_t)cli->auths[i].scheme); /* and the credentials behind it */
+    }
+    free(cli->auths);
+    free(cli->servers_read);
+}

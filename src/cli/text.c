@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+static const char perm_letters[] = "cdrwa";
+static const int32_t perm_bits[] = {PAWL_PERM_CREATE, PAWL_PERM_DELETE, PAWL_PERM_READ,
+                                    PAWL_PERM_WRITE, PAWL_PERM_ADMIN};
+
+static void print_java_time(const char *name, int64_t ms)
+{
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm tm;
+    char text[64];
+
+    localtime_r(&seconds, &tm);
+    strftime(text, sizeof(text), "%a %b %d %H:%M:%S %Z %Y", &tm);
+    printf("%s = %s\n", name, text);
+}
+
+void text_stat(const struct pawl_stat *s)
+{
+    printf("cZxid = 0x%" PRIx64 "\n", (uint64_t)s->czxid);
+    print_java_time("ctime", s->ctime);
+    printf("mZxid = 0x%" PRIx64 "\n", (uint64_t)s->mzxid);
+    print_java_time("mtime", s->mtime);
+    printf("pZxid = 0x%" PRIx64 "\n", (uint64_t)s->pzxid);
+    printf("cversion = %" PRId32 "\n", s->cversion);
+    printf("dataVersion = %" PRId32 "\n", s->version);
+    printf("aclVersion = %" PRId32 "\n", s->aversion);
+    printf("ephemeralOwner = 0x%" PRIx64 "\n", (uint64_t)s->ephemeral_owner);
+    printf("dataLength = %" PRId32 "\n", s->data_length);
+    printf("numChildren = %" PRId32 "\n", s->n_children);
+}
+
+void text_time(int64_t ms, char *out, size_t size)
+{
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm tm;
+    size_t len;
+
+    localtime_r(&seconds, &tm);
+    len = strftime(out, size, "%Y-%m-%d %H:%M:%S", &tm);
+    snprintf(out + len, size - len, ".%03d", (int)(ms % 1000));
+}
+
+/* Control characters as \x1b: a terminal obeys some of them. */
+static void print_for_terminal(const unsigned char *p, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if ((p[i] < 0x20 && p[i] != '\n' && p[i] != '\t') || p[i] == 0x7f) {
+            printf("\\x%02x", p[i]);
+        } else {
+            putchar(p[i]);
+        }
+    }
+    if (len == 0 || p[len - 1] != '\n') {
+        putchar('\n');
+    }
+}
+
+void text_data(struct pawl_bytes data)
+{
+    if (isatty(STDOUT_FILENO)) {
+        print_for_terminal(data.data, data.len);
+    } else if (data.len > 0) {
+        fwrite(data.data, 1, data.len, stdout);
+    }
+}
+
+void text_perms(int32_t perms, char out[TEXT_PERMS_BYTES])
+{
+    int n = 0;
+
+    for (int i = 0; perm_letters[i] != '\0'; i++) {
+        if (perms & perm_bits[i]) {
+            out[n++] = perm_letters[i];
+        }
+    }
+    out[n] = '\0';
+}
+
+/* 0: an unknown letter, or none. */
+static int32_t perms_of(const char *letters)
+{
+    int32_t perms = 0;
+
+    for (; *letters != '\0'; letters++) {
+        const char *at = strchr(perm_letters, *letters);
+
+        if (at == NULL) {
+            return 0;
+        }
+        perms |= perm_bits[at - perm_letters];
+    }
+    return perms;
+}
+
+/* `entry` is cut up: the scheme ends at the first colon, the id at the last. */
+static bool acl_of(char *entry, struct pawl_acl *out)
+{
+    char *first = strchr(entry, ':'), *last = strrchr(entry, ':');
+    int32_t perms;
+
+    if (first == NULL || first == last) {
+        return false;
+    }
+    perms = perms_of(last + 1);
+    if (perms == 0) {
+        return false;
+    }
+    *first = *last = '\0';
+    *out = (struct pawl_acl){
+        .perms = perms, .scheme = must_strdup(entry), .id = must_strdup(first + 1)};
+    return true;
+}
+
+bool text_acls(const char *text, struct pawl_acls *out, char **bad)
+{
+    char *copy = must_strdup(text), *rest = NULL;
+    struct pawl_acl *items = NULL;
+    size_t n = 0;
+
+    *bad = NULL;
+    for (char *entry = strtok_r(copy, ",", &rest); entry != NULL;
+         entry = strtok_r(NULL, ",", &rest)) {
+        items = must_realloc(items, (n + 1) * sizeof(*items));
+        if (!acl_of(entry, &items[n])) {
+            *bad = must_strdup(entry);
+            break;
+        }
+        n++;
+    }
+    if (n == 0 && *bad == NULL) {
+        *bad = must_strdup(text);
+    }
+    free(copy);
+    *out = (struct pawl_acls){.items = items, .n = n};
+    if (*bad != NULL) {
+        text_acls_free(out);
+    }
+    return *bad == NULL;
+}
+
+void text_acls_free(struct pawl_acls *acls)
+{
+    for (size_t i = 0; i < acls->n; i++) {
+        free((void *)(uintptr_t)acls->items[i].scheme);
+        free((void *)(uintptr_t)acls->items[i].id);
+    }
+    free((void *)(uintptr_t)acls->items);
+    *acls = (struct pawl_acls){0};
+}

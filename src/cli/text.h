@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text.h - stats, ACLs and data as people read and write them; the forms are those of zkCli.sh. */
+#ifndef PAWL_CLI_TEXT_H
+#define PAWL_CLI_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <pawl/types.h>
+
+/* Eleven lines. */
+void text_stat(const struct pawl_stat *stat);
+
+/* The data as they are. On a terminal without what would confuse it, and with a newline. */
+void text_data(struct pawl_bytes data);
+
+/* "2026-11-15 02:28:42.123" in the local zone. */
+void text_time(int64_t ms, char *out, size_t size);
+
+enum { TEXT_PERMS_BYTES = 6 };
+
+/* "cdrwa" */
+void text_perms(int32_t perms, char out[TEXT_PERMS_BYTES]);
+
+/* "world:anyone:cdrwa,digest:user:hash:r" into a list to be freed by text_acls_free(). False: it is
+ * none; `*bad` is the part that is not understood, to be freed. */
+bool text_acls(const char *text, struct pawl_acls *out, char **bad);
+void text_acls_free(struct pawl_acls *acls);
+
+#endif

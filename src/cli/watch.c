@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* watch.c - changes as they happen, a line each. */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "cli/json.h"
+
+/* Printed by the thread of callbacks, waited for by the main one. */
+struct watching {
+    const struct cli *cli;
+    int64_t n_left;       /* events until the end; -1: no end */
+    bool is_over;         /* the session has ended, and the watch with it */
+    pthread_mutex_t lock; /* guards the above */
+    int end_fd;           /* readable: one of them says that it is over */
+};
+
+static const char *event_name(enum pawl_event_type type)
+{
+    switch (type) {
+    case PAWL_EVENT_CREATED:
+        return "CREATED";
+    case PAWL_EVENT_DELETED:
+        return "DELETED";
+    case PAWL_EVENT_DATA_CHANGED:
+        return "CHANGED";
+    case PAWL_EVENT_CHILDREN_CHANGED:
+        return "CHILDREN";
+    default:
+        return NULL;
+    }
+}
+
+static void print_event(const struct cli *cli, const char *name, const struct pawl_event *event)
+{
+    if (cli->json) {
+        json_open(NULL, '{');
+        json_text("event", name);
+        json_text("path", event->path);
+        if (event->zxid >= 0) {
+            json_hex("zxid", (uint64_t)event->zxid);
+        }
+        json_close('{');
+    } else {
+        printf("%s %s\n", name, event->path);
+    }
+    fflush(stdout);
+}
+
+static void watch_on_event(const struct pawl_event *event, void *arg)
+{
+    struct watching *w = arg;
+    const char *name = event_name(event->type);
+
+    pthread_mutex_lock(&w->lock);
+    if (name != NULL && w->n_left != 0) {
+        print_event(w->cli, name, event);
+        w->n_left -= w->n_left > 0 ? 1 : 0;
+    }
+    if (name == NULL) {
+        w->is_over = true;
+    }
+    if (w->n_left == 0 || w->is_over) {
+        eventfd_write(w->end_fd, 1);
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* While the link was down nothing was heard: whoever counts on every change must look again. */
+static void watch_on_state(struct pawl_client *c, enum pawl_state state, void *arg)
+{
+    struct watching *w = arg;
+
+    (void)c;
+    if (state == PAWL_STATE_SUSPENDED) {
+        cli_error(w->cli, "the link is down; changes may be missed until it is back");
+    } else if (state == PAWL_STATE_RECONNECTED) {
+        cli_error(w->cli, "the link is back; changes made meanwhile were not reported");
+    }
+}
+
+static int wait_for_end(struct watching *w)
+{
+    int status;
+
+    cli_wait(w->end_fd);
+    pthread_mutex_lock(&w->lock);
+    status = w->n_left == 0 ? EXIT_OK : w->is_over ? EXIT_LOST : EXIT_SIGNAL + cli_signal();
+    pthread_mutex_unlock(&w->lock);
+    return status;
+}
+
+static int run_watch(struct cli *cli, const struct args *args)
+{
+    struct watching w = {.cli = cli,
+                         .n_left = -1,
+                         .lock = PTHREAD_MUTEX_INITIALIZER,
+                         .end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    struct pawl_watch watch = {.fn = watch_on_event, .arg = &w};
+    const char *path = args->words[0];
+    struct pawl_reply *reply;
+    int status;
+
+    if (!args_number(args, cli, 'n', 1, INT64_MAX, &w.n_left)) {
+        return EXIT_USAGE;
+    }
+    pawl_client_add_listener(cli->client, watch_on_state, &w);
+    pthread_mutex_lock(&w.lock); /* the first line is ours */
+    pawl_watch(cli->client, path,
+               args_has(args, '1') ? PAWL_WATCH_PERSISTENT : PAWL_WATCH_RECURSIVE, &watch, &reply);
+    status = cli_check(cli, path, reply);
+    if (status == EXIT_OK) {
+        print_event(cli, "WATCHING", &(struct pawl_event){.path = path, .zxid = reply->zxid});
+    }
+    pthread_mutex_unlock(&w.lock);
+    pawl_reply_free(reply);
+    if (status == EXIT_OK) {
+        status = wait_for_end(&w);
+        if (status == EXIT_LOST) {
+            cli_error(cli, "%s: the session has ended, and the watch with it", path);
+        }
+    }
+    pawl_client_remove_listener(cli->client, watch_on_state, &w);
+    cli_disconnect(cli); /* no event any more */
+    close(w.end_fd);
+    return status;
+}
+
+static const struct option_spec watch_options[] = {
+    {'1', "node", NULL, "only the node and its list of children, not what is below"},
+    {'n', "events", "NUMBER", "end after so many events"},
+    {0, NULL, NULL, NULL}};
+
+const struct command command_watch = {
+    .name = "watch",
+    .also = "addWatch",
+    .synopsis = "[-1] [-n NUMBER] PATH",
+    .summary = "print each change of a node and of all below it, until ended",
+    .options = watch_options,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run_watch};

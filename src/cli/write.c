@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* write.c - the commands that change nodes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/strbuf.h"
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/text.h"
+
+/* A node cannot be larger by default; what is, the server refuses. */
+enum { INPUT_LIMIT_BYTES = 64 << 20 };
+
+/* ---- data ---- */
+
+static int read_input(struct cli *cli, struct strbuf *out)
+{
+    char part[65536];
+    ssize_t n;
+
+    while ((n = read(STDIN_FILENO, part, sizeof(part))) != 0) {
+        if (n < 0 && errno != EINTR) {
+            cli_error(cli, "standard input: %s", strerror(errno));
+            return EXIT_SYSTEM;
+        }
+        if (n > 0) {
+            strbuf_append(out, part, (size_t)n);
+        }
+    }
+    if (out->failed) {
+        cli_error(cli, "standard input: larger than %d bytes", INPUT_LIMIT_BYTES);
+        return EXIT_USAGE;
+    }
+    return EXIT_OK;
+}
+
+/* `word` as it is; "-": what comes from standard input; NULL: no data. */
+static int data_of(struct cli *cli, const char *word, struct strbuf *input, struct pawl_bytes *out)
+{
+    int status;
+
+    *out = pawl_str(word);
+    if (word == NULL || strcmp(word, "-") != 0) {
+        return EXIT_OK;
+    }
+    status = read_input(cli, input);
+    *out = (struct pawl_bytes){input->len > 0 ? (const void *)input->data : "", input->len};
+    return status;
+}
+
+static bool version_of(const struct args *args, struct cli *cli, struct pawl_condition *out)
+{
+    int64_t version = 0;
+
+    if (!args_has(args, 'v')) {
+        return true;
+    }
+    if (!args_number(args, cli, 'v', -1, INT32_MAX, &version)) {
+        return false;
+    }
+    *out = pawl_version(version);
+    return true;
+}
+
+static int print_stat_of(const struct cli *cli, const struct args *args, const struct pawl_reply *r)
+{
+    if (cli->json) {
+        json_stat(NULL, &r->stat);
+    } else if (args_has(args, 's')) {
+        text_stat(&r->stat);
+    }
+    return EXIT_OK;
+}
+
+/* ---- set ---- */
+
+static int run_set(struct cli *cli, const struct args *args)
+{
+    struct pawl_set request = {.size = sizeof(request), .path = args->words[0]};
+    struct pawl_reply *reply = NULL;
+    struct strbuf input;
+    int status;
+
+    if (!version_of(args, cli, &request.only_if)) {
+        return EXIT_USAGE;
+    }
+    strbuf_init(&input, INPUT_LIMIT_BYTES);
+    status = data_of(cli, args->words[1], &input, &request.data);
+    if (status == EXIT_OK) {
+        pawl_set(cli->client, &request, &reply);
+        status = cli_check(cli, args->words[0], reply);
+    }
+    if (status == EXIT_OK) {
+        print_stat_of(cli, args, reply);
+    }
+    pawl_reply_free(reply);
+    strbuf_fini(&input);
+    return status;
+}
+
+static const struct option_spec set_options[] = {
+    {'v', "version", "NUMBER", "only if the node has this version"},
+    {'s', "stat", NULL, "print its stat afterwards"},
+    {0, NULL, NULL, NULL}};
+
+const struct command command_set = {.name = "set",
+                                    .synopsis = "[-v VERSION] [-s] PATH DATA",
+                                    .summary =
+                                        "replace the data of a node; DATA - is standard input",
+                                    .options = set_options,
+                                    .min_words = 2,
+                                    .max_words = 2,
+                                    .run = run_set};
+
+/* ---- create ---- */
+
+static const struct option_spec create_options[] = {
+    {'e', "ephemeral", NULL, "it lives until this command is ended (^C)"},
+    {'s', "sequential", NULL, "the server appends a number to the name"},
+    {'c', "container", NULL, "the server removes it some time after its last child"},
+    {'t', "ttl", "DURATION", "the server removes it when unchanged and childless for so long"},
+    {'p', "parents", NULL, "make missing parents"},
+    {'a', "acl", "ACL", "who may do what: SCHEME:ID:PERMS,..."},
+    {0, NULL, NULL, NULL}};
+
+/* False: the combination does not exist, which was reported. */
+static bool mode_of(const struct args *args, struct cli *cli, enum pawl_mode *out)
+{
+    bool e = args_has(args, 'e'), s = args_has(args, 's'), c = args_has(args, 'c');
+    bool t = args_has(args, 't');
+
+    if (c && (e || s || t)) {
+        cli_error(cli, "a container is neither ephemeral nor sequential and has no TTL");
+        return false;
+    }
+    if (t && e) {
+        cli_error(cli, "an ephemeral node has no TTL: it goes with its session");
+        return false;
+    }
+    *out = t   ? (s ? PAWL_TTL_SEQUENTIAL : PAWL_TTL)
+           : c ? PAWL_CONTAINER
+           : e ? (s ? PAWL_EPHEMERAL_SEQUENTIAL : PAWL_EPHEMERAL)
+               : (s ? PAWL_SEQUENTIAL : PAWL_PERSISTENT);
+    return true;
+}
+
+static bool acls_of(struct cli *cli, const char *text, struct pawl_acls *out)
+{
+    char *bad;
+
+    if (text == NULL || text_acls(text, out, &bad)) {
+        return true;
+    }
+    cli_error(cli, "'%s' is no SCHEME:ID:PERMS, with PERMS out of c, d, r, w and a", bad);
+    free(bad);
+    return false;
+}
+
+static bool create_request(const struct args *args, struct cli *cli, struct pawl_create *out)
+{
+    int ttl_ms = 0;
+
+    *out = (struct pawl_create){.size = sizeof(*out), .path = args->words[0]};
+    if (!mode_of(args, cli, &out->mode) || !args_duration(args, cli, 't', &ttl_ms)) {
+        return false;
+    }
+    out->ttl_ms = ttl_ms;
+    out->flags = args_has(args, 'p') ? PAWL_PARENTS : 0;
+    /* The third word is where zkCli.sh has it. */
+    return acls_of(cli, args->n_words > 2 ? args->words[2] : args_text(args, 'a'), &out->acls);
+}
+
+static void print_created(const struct cli *cli, const struct pawl_reply *reply)
+{
+    if (cli->json) {
+        json_open(NULL, '{');
+        json_text("path", reply->path);
+        json_stat("stat", &reply->stat);
+        json_close('{');
+    } else {
+        puts(reply->path);
+    }
+    fflush(stdout);
+}
+
+static int run_create(struct cli *cli, const struct args *args)
+{
+    struct pawl_create request;
+    struct pawl_reply *reply = NULL;
+    struct strbuf input;
+    int status;
+
+    if (!create_request(args, cli, &request)) {
+        return EXIT_USAGE;
+    }
+    strbuf_init(&input, INPUT_LIMIT_BYTES);
+    status = data_of(cli, args->n_words > 1 ? args->words[1] : NULL, &input, &request.data);
+    if (status == EXIT_OK) {
+        pawl_create(cli->client, &request, &reply);
+        if (reply != NULL && reply->err == PAWL_ERR_NO_NODE) {
+            cli_error(cli, "%s: its parent does not exist; -p makes it", args->words[0]);
+            status = EXIT_NO_NODE;
+        } else {
+            status = cli_check(cli, args->words[0], reply);
+        }
+    }
+    if (status == EXIT_OK) {
+        print_created(cli, reply);
+    }
+    if (status == EXIT_OK && args_has(args, 'e')) {
+        cli_wait(-1);
+        status = EXIT_SIGNAL + cli_signal();
+    }
+    pawl_reply_free(reply);
+    text_acls_free(&request.acls);
+    strbuf_fini(&input);
+    return status;
+}
+
+const struct command command_create = {
+    .name = "create",
+    .synopsis = "[-e] [-s] [-c] [-t TTL] [-p] [-a ACL] PATH [DATA]",
+    .summary = "make a node and print its name; DATA - is standard input",
+    .options = create_options,
+    .min_words = 1,
+    .max_words = 3,
+    .run = run_create};
+
+/* ---- rm ---- */
+
+static int run_rm(struct cli *cli, const struct args *args)
+{
+    struct pawl_delete request = {.size = sizeof(request),
+                                  .path = args->words[0],
+                                  .flags = args_has(args, 'r') ? PAWL_CHILDREN_TOO : 0};
+    struct pawl_reply *reply;
+    int status;
+
+    if (!version_of(args, cli, &request.only_if)) {
+        return EXIT_USAGE;
+    }
+    pawl_delete(cli->client, &request, &reply);
+    if (reply != NULL && reply->err == PAWL_ERR_NO_NODE && args_has(args, 'f')) {
+        status = EXIT_OK;
+    } else {
+        status = cli_check(cli, args->words[0], reply);
+    }
+    pawl_reply_free(reply);
+    return status;
+}
+
+static const struct option_spec rm_options[] = {
+    {'r', "recursive", NULL, "with everything below"},
+    {'f', "force", NULL, "a node that does not exist is no error"},
+    {'v', "version", "NUMBER", "only if the node has this version"},
+    {0, NULL, NULL, NULL}};
+
+const struct command command_rm = {.name = "rm",
+                                   .also = "delete",
+                                   .synopsis = "[-r] [-f] [-v VERSION] PATH",
+                                   .summary = "remove a node",
+                                   .options = rm_options,
+                                   .min_words = 1,
+                                   .max_words = 1,
+                                   .run = run_rm};
+
+const struct command command_deleteall = {.name = "deleteall",
+                                          .also_means = 'r',
+                                          .synopsis = "PATH",
+                                          .summary = "remove a node with everything below (rm -r)",
+                                          .options = rm_options,
+                                          .min_words = 1,
+                                          .max_words = 1,
+                                          .run = run_rm};
+
+/* ---- acl set ---- */
+
+static int run_acl_set(struct cli *cli, const struct args *args)
+{
+    struct pawl_set_acl request = {.size = sizeof(request), .path = args->words[0]};
+    struct pawl_reply *reply;
+    int status;
+
+    if (!version_of(args, cli, &request.only_if) || !acls_of(cli, args->words[1], &request.acls)) {
+        return EXIT_USAGE;
+    }
+    pawl_set_acl(cli->client, &request, &reply);
+    status = cli_check(cli, args->words[0], reply);
+    if (status == EXIT_OK) {
+        print_stat_of(cli, args, reply);
+    }
+    pawl_reply_free(reply);
+    text_acls_free(&request.acls);
+    return status;
+}
+
+const struct command command_acl_set = {.name = "acl set",
+                                        .also = "setAcl",
+                                        .synopsis = "[-v VERSION] [-s] PATH ACL",
+                                        .summary = "say who may do what: SCHEME:ID:PERMS,...",
+                                        .options = set_options,
+                                        .min_words = 2,
+                                        .max_words = 2,
+                                        .run = run_acl_set};

@@ -1,0 +1,213 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""pawl lock: a command that runs only while a lock is ours, whatever becomes of pawl, its watchdog,
+the server and the command.
+
+The referee is a file lock: each command takes it for its life, and reports if another has it. The
+kernel gives it back when the last process that has it is gone."""
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import daemon
+from daemon import wait_until
+from pawl_program import (CONFLICT, LOST, NOT_FOUND, OK, PAWL, SIGNAL, TIMEOUT, UNREACHABLE, USAGE,
+                          TestCase)
+
+# Long beside what a busy machine may let a process wait, short enough for a test.
+SESSION = "5s"
+
+# Takes the referee's lock, says so, and lives on: by itself, in a process group or session of its
+# own, deaf to SIGTERM.
+COMMAND = textwrap.dedent("""
+    import fcntl, os, signal, sys, time
+    signal.signal(signal.SIGTERM, signal.SIG_IGN if "deaf" in sys.argv else signal.SIG_DFL)
+    if "away" in sys.argv and os.fork() == 0:
+        os.setsid()
+        if os.fork() > 0:
+            os._exit(0)
+    elif "away" in sys.argv:
+        time.sleep(3600)
+    referee = open(sys.argv[1])
+    try:
+        fcntl.flock(referee, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("OVERLAP", flush=True)
+        sys.exit(99)
+    print("began", os.getppid(), flush=True)
+    if "once" not in sys.argv:
+        time.sleep(3600)
+""")
+
+
+def children_of(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        return [int(word) for word in f.read().split()]
+
+
+class LockCase(TestCase):
+    server_options = ("-DtickTime=300",)
+
+    def setUp(self):
+        super().setUp()
+        self.referee = self.file("referee", "")
+
+    def hold(self, *how, options=()):
+        """A pawl whose command has begun."""
+        process = self.begin_lock(*how, options=options)
+        self.assertRegex(process.stdout.readline(), rb"^began")
+        return process
+
+    def begin_lock(self, *how, options=()):
+        return self.begin("-T", SESSION, "lock", *options, "/job", "--", sys.executable, "-c", COMMAND,
+                          self.referee, *how)
+
+    def assert_next(self):
+        """Somebody else gets the lock, and nobody is left of those before."""
+        after = self.begin_lock("once")
+        self.assertRegex(after.stdout.readline(), rb"^began")
+        self.assertEqual(after.wait(), OK)
+
+
+class Status(LockCase):
+    def lock(self, *args):
+        return self.pawl("-T", SESSION, "lock", *args)
+
+    def test_the_status_of_the_command_is_ours(self):
+        self.assertEqual(self.lock("/l", "--", "sh", "-c", "exit 7"), (7, "", ""))
+        self.assertEqual(self.lock("/l", "--", "true"), (OK, "", ""))
+        self.assertEqual(self.lock("/l", "--", "sh", "-c", "kill -9 $$"), (SIGNAL + 9, "", ""))
+        status, _, errors = self.lock("/l", "--", "no-such-program")
+        self.assertEqual(status, NOT_FOUND)
+        self.assertIn("no-such-program: No such file", errors)
+        self.assertEqual(self.lock("/l", "--", "/")[0], 126)
+        self.assertEqual(self.ok("ls", "/l"), "")
+
+    def test_what_the_command_is_told(self):
+        status, out, _ = self.lock("/l", "--", "sh", "-c",
+                                   "echo $PAWL_LOCK_PATH $PAWL_SERVER $PAWL_LOCK_TOKEN; "
+                                   "exec %s stat $PAWL_LOCK_NODE" % PAWL)
+        self.assertEqual(status, OK)
+        path, server, token = out.split("\n")[0].split()
+        self.assertEqual((path, server), ("/l", self.env["PAWL_SERVER"]))
+        self.assertIn("cZxid = 0x%x\n" % int(token), out)
+        again = self.lock("/l", "--", "sh", "-c", "echo $PAWL_LOCK_TOKEN")[1]
+        self.assertGreater(int(again), int(token))
+
+    def test_who_does_not_get_it(self):
+        self.hold()
+        self.assertEqual(self.lock("--try", "/job", "--", "true"), (TIMEOUT, "", ""))
+        self.assertEqual(self.lock("--try", "-E", "5", "/job", "--", "true"), (5, "", ""))
+        status, _, errors = self.lock("--timeout", "200ms", "/job", "--", "true")
+        self.assertEqual((status, errors), (TIMEOUT, "pawl lock: /job: not acquired in time\n"))
+        self.assertEqual(self.lock("/other", "/job", "-n", "--", "true")[0], TIMEOUT)
+        self.assertEqual(self.lock("-n", "/other", "--", "true")[0], OK)
+        shown = self.ok("locks", "/job")
+        self.assertRegex(shown, r"^holds since .* token 0x[0-9a-f]+ .* pid=\d+ program=pawl ")
+        self.assertEqual(shown.count("\n"), 1)  # who gave up has left nothing
+
+    def test_a_semaphore(self):
+        holders = [self.begin("-T", SESSION, "lock", "--permits", "2", "/sem", "--", "sh", "-c",
+                              "echo in; sleep 3600") for _ in range(2)]
+        for holder in holders:
+            self.assertEqual(holder.stdout.readline(), b"in\n")
+        self.assertEqual(self.lock("-n", "--permits", "2", "/sem", "--", "true")[0], TIMEOUT)
+
+    def test_readers_share_and_writers_do_not(self):
+        def sharing():
+            process = self.begin("-T", SESSION, "lock", "--shared", "/rw", "--", "sh", "-c",
+                                 "echo in; sleep 3600")
+            self.assertEqual(process.stdout.readline(), b"in\n")
+        sharing()
+        sharing()
+        self.assertEqual(self.lock("-n", "--write", "/rw", "--", "true")[0], TIMEOUT)
+        status, _, errors = self.lock("-n", "/rw", "--", "true")
+        self.assertEqual(status, CONFLICT)
+        self.assertIn("--shared or --write", errors)
+
+    def test_bad_input(self):
+        for args, what in ((["/l"], "usage:"), (["--", "true"], "usage:"), (["/l", "--"], "usage:"),
+                           (["-S", "-W", "/l", "--", "true"], "exclude"),
+                           (["-w", "soon", "/l", "--", "true"], "duration"),
+                           (["-d", "NOSUCH", "/l", "--", "true"], "signal"),
+                           (["l", "--", "true"], "bad arguments")):
+            self.assertIn(what, self.fails(USAGE, "lock", *args))
+        nobody = "unix:" + os.path.join(self.dir, "nobody")
+        self.fails(UNREACHABLE, "-s", nobody, "-C", "200ms", "lock", "/l", "--", "true")
+
+    def test_a_signal_reaches_the_command(self):
+        process = self.hold()
+        process.terminate()
+        self.assertEqual(process.wait(), SIGNAL + signal.SIGTERM)
+        self.assert_next()
+
+    def test_who_is_interrupted_while_waiting_leaves_nothing(self):
+        self.hold()
+        waiter = self.begin_lock()
+        wait_until(lambda: self.ok("ls", "/job").count("\n") == 2, "a second one in the queue")
+        waiter.send_signal(signal.SIGINT)
+        self.assertEqual(waiter.wait(), SIGNAL + signal.SIGINT)
+        self.assertEqual(self.ok("ls", "/job").count("\n"), 1)
+
+    def test_what_the_command_leaves_running_keeps_the_lock(self):
+        process = self.begin("-T", SESSION, "lock", "/job", "--", "sh", "-c",
+                             "exec 3<&0; (read x <&3) & echo in", stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), b"in\n")
+        self.assertEqual(self.lock("-n", "/job", "--", "true")[0], TIMEOUT)
+        process.stdin.close()
+        self.assertEqual(process.wait(), OK)
+        left = self.begin("-T", SESSION, "lock", "--leave", "/job", "--", "sh", "-c",
+                          "sleep 1 & exit 3")
+        self.assertEqual(left.wait(), 3)
+
+
+class Hostile(LockCase):
+    """However it ends: the next command begins when nothing is left of the one before."""
+
+    def test_pawl_is_killed(self):
+        for how in ((), ("deaf",), ("away", "deaf")):
+            with self.subTest(how=how):
+                process = self.hold(*how)
+                process.kill()
+                process.wait()
+                self.assert_next()
+
+    def test_pawl_is_stopped(self):
+        process = self.hold("deaf")
+        process.send_signal(signal.SIGSTOP)
+        self.assert_next()
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(), LOST)
+
+    def test_the_watchdog_is_killed(self):
+        process = self.hold("away", "deaf")
+        os.kill(children_of(process.pid)[0], signal.SIGKILL)
+        self.assertEqual(process.wait(), LOST)
+        self.assert_next()
+
+    def test_the_server_stops_answering(self):
+        process = self.hold("away", "deaf")
+        self.server.signal(signal.SIGSTOP)
+        self.assertEqual(process.wait(), LOST)  # by its own clock
+        self.server.signal(signal.SIGCONT)
+        self.assert_next()
+
+    def test_the_node_is_deleted_by_hand(self):
+        process = self.hold("deaf")
+        self.ok("rm", "/job/" + self.ok("ls", "/job").strip())
+        self.assertEqual(process.wait(), LOST)
+        self.assert_next()
+
+    def test_the_warning(self):
+        process = self.begin("-T", SESSION, "lock", "--on-doubt", "USR1", "/job", "--", "sh", "-c",
+                             "trap 'echo warned; exit 4' USR1; echo in; while :; do sleep 0.1; done")
+        self.assertEqual(process.stdout.readline(), b"in\n")
+        self.server.kill9()
+        self.assertEqual(process.stdout.readline(), b"warned\n")
+        self.assertEqual(process.wait(), 4)
+
+
+if __name__ == "__main__":
+    daemon.main()
