@@ -116,7 +116,7 @@ void quorum_link_wait(struct net_link *l)
     if ((l->state == OPEN && !l->is_held) || l->state == GREETING) {
         events |= UV_READABLE;
     }
-    if (l->is_dirty && (l->state == OPEN || l->state == ENDING)) {
+    if (l->is_full && (l->state == OPEN || l->state == ENDING)) {
         events |= UV_WRITABLE;
     }
     if (events != l->events) {
@@ -360,6 +360,9 @@ static bool link_write(struct net_link *l)
             part_tell_room(l, p);
             return p->bytes.len == p->at; /* unless that has brought more */
         }
+        if (p->stream == 0 && l->parts.prev == &p->link) {
+            return true; /* its memory is for the next packets */
+        }
         part_done(l, p);
     }
     return true;
@@ -373,6 +376,7 @@ static void link_flush(struct net_link *l)
         return;
     }
     l->is_dirty = !is_all;
+    l->is_full = !is_all;
     if (l->state == ENDING && is_all) {
         quorum_link_shut(l, false);
         return;
@@ -388,8 +392,7 @@ void quorum_net_flush(struct quorum_net *n)
         struct net_link *l = container_of(item, struct net_link, link);
 
         next = item->next;
-        if (l->is_dirty && (l->state == OPEN || l->state == ENDING) &&
-            (l->events & UV_WRITABLE) == 0) {
+        if (l->is_dirty && !l->is_full && (l->state == OPEN || l->state == ENDING)) {
             link_flush(l);
         }
     }

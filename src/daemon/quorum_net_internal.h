@@ -44,7 +44,8 @@ struct net_link {
     bool is_held;
     bool is_resumed; /* what has come already is to be looked at */
     bool is_diverted;
-    bool is_dirty;     /* something to send */
+    bool is_dirty;     /* something to send, at the end of the turn */
+    bool is_full;      /* it takes no more at the moment */
     bool is_untold;    /* CLOSED, and the owner does not know yet */
     uint64_t since_ms; /* of the state; OPEN: that it last took a byte */
     uint64_t heard_ms; /* diverted: that something came, or began to be read again */

@@ -36,6 +36,7 @@ struct end {
     size_t divert_len; /* how long the stream is */
     int64_t divert_at; /* a packet of this zxid is followed by it; 0: none */
     int64_t hold_at;
+    int64_t answer_at; /* a packet of this zxid is acked at once; 0: none */
     int n_room;
     stream_id sent[MAX_LINKS];
     int n_sent;
@@ -81,6 +82,10 @@ static void on_packet(void *arg, link_id link, const struct packet *p)
     }
     if (e->hold_at != 0 && p->zxid == e->hold_at) {
         quorum_net_hold(e->net, link);
+    }
+    if (e->answer_at != 0 && p->zxid == e->answer_at) {
+        quorum_net_send(e->net, link,
+                        &(struct packet){.type = PACKET_ACK, .zxid = p->zxid, .auth.count = -1});
     }
 }
 
@@ -291,6 +296,31 @@ static void a_closed_link_delivers_what_was_sent_before(void **state)
     assert_int_equal(learner.n_packets, 20);
     assert_int_equal(leader.n_down, 0); /* it knows */
     assert_true(learner.down[0] == to_leader);
+    finish();
+}
+
+/* One write, in the turn in which it was asked for: not when the loop has found that there is room.
+ */
+static void an_answer_leaves_at_the_end_of_its_turn(void **state)
+{
+    struct packet greeting = {.type = PACKET_FOLLOWER_INFO, .zxid = 5, .auth.count = -1};
+    struct strbuf bytes;
+    char data[64];
+    int fd;
+
+    (void)state;
+    begin(NULL);
+    leader.answer_at = 5;
+    strbuf_init(&bytes, STRBUF_NO_LIMIT);
+    packet_write(&bytes, &greeting);
+    fd = connect_raw();
+    write_raw(fd, bytes.data, bytes.len);
+    wait_until((uv_run(&loop, UV_RUN_NOWAIT), leader.n_packets == 1));
+    assert_int_equal(recv(fd, data, sizeof(data), 0), -1);
+    quorum_net_flush(leader.net);
+    assert_int_equal(recv(fd, data, sizeof(data), 0), 20);
+    close(fd);
+    strbuf_fini(&bytes);
     finish();
 }
 
@@ -667,6 +697,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packets_go_both_ways_in_order),
         cmocka_unit_test(a_closed_link_delivers_what_was_sent_before),
+        cmocka_unit_test(an_answer_leaves_at_the_end_of_its_turn),
         cmocka_unit_test(nobody_listening_is_told_later),
         cmocka_unit_test(of_several_addresses_the_first_that_answers_wins),
         cmocka_unit_test(a_name_that_does_not_exist_fails),
