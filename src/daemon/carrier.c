@@ -9,10 +9,11 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "daemon/carrier_internal.h"
-#include "os/clock.h"
 #include "pawl/error.h"
 #include "quorum/trace.h"
 #include "wire/txn.h"
+
+enum { KEPT_BYTES = 1 << 20 };
 
 /* ---- the host ---- */
 
@@ -41,14 +42,22 @@ static void on_carrier_timer(uv_timer_t *timer)
     carrier_do(timer->data, &(struct quorum_input){.kind = QUORUM_IN_TICK});
 }
 
+/* The loop's time, of when it last looked at the sockets: packets that came together came at the
+ * same time, and the quorum counts in ticks. */
+static int64_t carrier_now_us(const struct carrier *c)
+{
+    return (int64_t)uv_now(c->options.loop) * 1000;
+}
+
+/* At the end of a turn, for all its steps. */
 static void carrier_plan(struct carrier *c)
 {
     int64_t next_us = quorum_next_us(c->quorum);
     int64_t most_ms = c->options.quorum.tick_ms / 2, left_ms;
 
-    left_ms = next_us == INT64_MAX ? most_ms : (next_us - clock_monotonic_us() + 999) / 1000;
+    c->is_unplanned = false;
+    left_ms = next_us == INT64_MAX ? most_ms : (next_us - carrier_now_us(c) + 999) / 1000;
     left_ms = left_ms < 0 ? 0 : left_ms > most_ms ? most_ms : left_ms;
-    uv_update_time(c->options.loop);
     uv_timer_start(&c->timer, on_carrier_timer, (uint64_t)left_ms, 0);
 }
 
@@ -213,19 +222,17 @@ static void carry_out(struct carrier *c, const struct quorum_effect *e)
 
 /* ---- steps ---- */
 
-/* An input that came while effects were carried out. */
+/* An input that came while effects were carried out; `bytes` are those of its packet or its own. */
 struct kept_input {
-    struct list link;
     struct quorum_input in;
-    struct packet packet;
-    struct strbuf bytes;
+    size_t bytes_at, bytes_len;
 };
 
 static void trace_if_wanted(struct carrier *c, const struct quorum_input *in)
 {
     if (logging_level() >= LOG_DEBUG) {
         strbuf_clear(&c->scratch);
-        trace_step(&c->scratch, clock_monotonic_us(), c->options.quorum.sid, in, &c->effects);
+        trace_step(&c->scratch, carrier_now_us(c), c->options.quorum.sid, in, &c->effects);
         log_line(LOG_DEBUG, "%.*s", (int)c->scratch.len - 1, strbuf_cstr(&c->scratch));
     }
 }
@@ -234,7 +241,7 @@ static void carrier_step(struct carrier *c, const struct quorum_input *in)
 {
     ASSERT(!c->is_stepping);
     c->is_stepping = true;
-    quorum_step(c->quorum, clock_monotonic_us(), in, &c->effects);
+    quorum_step(c->quorum, carrier_now_us(c), in, &c->effects);
     trace_if_wanted(c, in);
     for (size_t i = 0; i < c->effects.count; i++) {
         carry_out(c, &c->effects.items[i]);
@@ -242,43 +249,62 @@ static void carrier_step(struct carrier *c, const struct quorum_input *in)
     c->is_stepping = false;
 }
 
-static void copy_packet(struct kept_input *k, const struct packet *p)
+static struct kept_input *kept_new(struct kept_inputs *kept)
 {
-    struct strbuf *b = &k->bytes;
-    enum stream_read rc;
-    size_t used = 0;
-
-    packet_write(b, p);
-    rc = packet_read(strbuf_bytes(b), b->len, &k->packet, &used);
-    ASSERT(rc == STREAM_WHOLE);
-    k->in.packet = &k->packet;
+    if (kept->count == kept->capacity) {
+        kept->capacity = kept->capacity == 0 ? 16 : 2 * kept->capacity;
+        kept->items = must_realloc(kept->items, kept->capacity * sizeof(*kept->items));
+    }
+    return &kept->items[kept->count++];
 }
 
 static void carrier_keep(struct carrier *c, const struct quorum_input *in)
 {
-    struct kept_input *k = must_zalloc(sizeof(*k));
+    struct kept_inputs *kept = &c->kept;
+    struct kept_input *k = kept_new(kept);
 
     k->in = *in;
-    strbuf_init(&k->bytes, STRBUF_NO_LIMIT);
+    k->bytes_at = kept->bytes.len;
     if (in->packet != NULL) {
-        copy_packet(k, in->packet);
+        packet_write(&kept->bytes, in->packet);
     } else if (!bytes_is_null(in->bytes)) {
-        strbuf_append_bytes(&k->bytes, in->bytes);
-        k->in.bytes = strbuf_bytes(&k->bytes);
+        strbuf_append_bytes(&kept->bytes, in->bytes);
     }
-    list_push_back(&c->kept, &k->link);
+    ASSERT(!kept->bytes.failed); /* out of memory */
+    k->bytes_len = kept->bytes.len - k->bytes_at;
 }
 
+static void carrier_do_kept_one(struct carrier *c, struct kept_inputs *now, struct kept_input *k)
+{
+    struct bytes bytes = bytes_of(now->bytes.data + k->bytes_at, k->bytes_len);
+    struct packet packet;
+    enum stream_read rc;
+    size_t used = 0;
+
+    if (k->in.packet != NULL) {
+        rc = packet_read(bytes, bytes.len, &packet, &used);
+        ASSERT(rc == STREAM_WHOLE);
+        k->in.packet = &packet;
+    } else if (!bytes_is_null(k->in.bytes)) {
+        k->in.bytes = bytes;
+    }
+    carrier_step(c, &k->in);
+}
+
+/* What is kept meanwhile gathers apart: a step's effects point into its input. */
 static void carrier_do_kept(struct carrier *c)
 {
-    struct list *item;
+    while (c->kept.count > 0) {
+        struct kept_inputs now = c->kept;
 
-    while ((item = list_pop_front(&c->kept)) != NULL) {
-        struct kept_input *k = container_of(item, struct kept_input, link);
-
-        carrier_step(c, &k->in);
-        strbuf_fini(&k->bytes);
-        free(k);
+        c->kept = c->kept_before;
+        for (size_t i = 0; i < now.count; i++) {
+            carrier_do_kept_one(c, &now, &now.items[i]);
+        }
+        now.count = 0;
+        strbuf_clear(&now.bytes);
+        strbuf_trim(&now.bytes, KEPT_BYTES);
+        c->kept_before = now;
     }
 }
 
@@ -293,7 +319,7 @@ void carrier_do(struct carrier *c, const struct quorum_input *in)
     }
     carrier_step(c, in);
     carrier_do_kept(c);
-    carrier_plan(c);
+    c->is_unplanned = true;
 }
 
 void carrier_durable(struct carrier *c, int64_t zxid)
@@ -304,6 +330,7 @@ void carrier_durable(struct carrier *c, int64_t zxid)
 void carrier_start(struct carrier *c, int64_t last_zxid, int64_t accepted_epoch,
                    int64_t current_epoch, const struct history *history)
 {
+    uv_update_time(c->options.loop); /* what was recovered may have taken long */
     carrier_do(c, &(struct quorum_input){.kind = QUORUM_IN_START,
                                          .zxid = last_zxid,
                                          .accepted_epoch = accepted_epoch,
@@ -316,6 +343,9 @@ void carrier_flush(struct carrier *c)
     carrier_go_on_loading(c);
     carrier_go_on_sending(c);
     quorum_net_flush(c->net);
+    if (c->is_unplanned) {
+        carrier_plan(c);
+    }
 }
 
 /* ---- life ---- */
@@ -342,7 +372,8 @@ struct carrier *carrier_new(const struct carrier_options *options)
 
     c->options = *options;
     quorum_effects_init(&c->effects);
-    list_init(&c->kept);
+    strbuf_init(&c->kept.bytes, STRBUF_NO_LIMIT);
+    strbuf_init(&c->kept_before.bytes, STRBUF_NO_LIMIT);
     list_init(&c->sendings);
     strbuf_init(&c->scratch, STRBUF_NO_LIMIT);
     c->quorum = quorum_new(&options->quorum);
@@ -368,20 +399,20 @@ static void on_carrier_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
+static void kept_fini(struct kept_inputs *kept)
+{
+    free(kept->items);
+    strbuf_fini(&kept->bytes);
+}
+
 void carrier_free(struct carrier *c)
 {
-    struct list *item;
-
     if (c == NULL) {
         return;
     }
     ASSERT(c->is_closing);
-    while ((item = list_pop_front(&c->kept)) != NULL) {
-        struct kept_input *k = container_of(item, struct kept_input, link);
-
-        strbuf_fini(&k->bytes);
-        free(k);
-    }
+    kept_fini(&c->kept);
+    kept_fini(&c->kept_before);
     quorum_free(c->quorum);
     quorum_effects_fini(&c->effects);
     strbuf_fini(&c->scratch);

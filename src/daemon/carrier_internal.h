@@ -20,6 +20,13 @@ struct loading {
     bool is_held;
 };
 
+struct kept_input;
+struct kept_inputs {
+    struct kept_input *items;
+    size_t count, capacity;
+    struct strbuf bytes;
+};
+
 struct carrier {
     struct carrier_options options;
     struct quorum *quorum;
@@ -27,9 +34,11 @@ struct carrier {
     struct quorum_net *net;
     uv_timer_t timer;
     bool is_stepping;
+    bool is_unplanned; /* the timer is not set for what the last steps wait for */
     bool is_closing;
-    struct list kept;     /* inputs for later */
-    struct list sendings; /* carrier_sending.c */
+    struct kept_inputs kept;        /* inputs for later */
+    struct kept_inputs kept_before; /* those before: empty, but for their memory */
+    struct list sendings;           /* carrier_sending.c */
     struct loading loading;
     link_id packet_link; /* of the input that is being worked on */
     link_id held;        /* until a truncation is done */

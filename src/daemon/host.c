@@ -55,9 +55,24 @@ void host_fail(struct host *h, int code, int exit_code, const char *format, ...)
 
 /* ---- steps and their effects ---- */
 
+static void read_clocks(struct host *h)
+{
+    h->now = (struct turn_clock){
+        .loop_ms = uv_now(&h->loop), .us = clock_monotonic_us(), .wall_ms = clock_wall_ms()};
+}
+
 void host_step(struct host *h, const struct member_input *in)
 {
-    member_step(h->member, clock_monotonic_us(), clock_wall_ms(), in, &h->effects);
+    read_clocks(h);
+    member_step(h->member, h->now.us, h->now.wall_ms, in, &h->effects);
+}
+
+void host_step_together(struct host *h, const struct member_input *in)
+{
+    if (h->now.loop_ms != uv_now(&h->loop)) {
+        read_clocks(h);
+    }
+    member_step(h->member, h->now.us, h->now.wall_ms, in, &h->effects);
 }
 
 /* Nothing is kept, so everything is as durable as it will ever be. */
@@ -143,7 +158,15 @@ static void plan_reaping(struct host *h)
     uv_timer_start(&h->reap, on_reap, left_us <= 0 ? 0 : (uint64_t)(left_us + 999) / 1000, 0);
 }
 
-/* A turn of the loop ends: everybody who had something to say was heard. */
+void host_hand_over(struct host *h)
+{
+    if (!txn_batch_empty(&h->effects.append)) {
+        txnlog_thread_append(h->txnlog, &h->effects.append);
+    }
+}
+
+/* A turn of the loop ends: everybody who had something to say was heard. The log comes first: the
+ * disk works while answers are sent. Flushing may let more requests in, so it comes last, too. */
 static void before_sleep(uv_prepare_t *prepare)
 {
     struct host *h = prepare->data;
@@ -153,6 +176,7 @@ static void before_sleep(uv_prepare_t *prepare)
     if (h->in_memory) {
         commit_in_memory(h);
     } else {
+        host_hand_over(h);
         walking = walk_snapshot(h);
         hand_over_snapshot(h);
     }
@@ -162,12 +186,11 @@ static void before_sleep(uv_prepare_t *prepare)
     host_ensemble_flush(h);
     link_flush_touched(h);
     host_ensemble_flush(h);
-    /* Flushing may have let more requests in, so the log comes last. */
     if (h->in_memory) {
         commit_in_memory(h);
         link_flush_touched(h);
-    } else if (!txn_batch_empty(&h->effects.append)) {
-        txnlog_thread_append(h->txnlog, &h->effects.append);
+    } else {
+        host_hand_over(h);
     }
     plan_reaping(h);
     set_busy(h, walking || h->tick_is_due || member_wants_turn(h->member));

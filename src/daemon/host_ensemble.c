@@ -16,16 +16,12 @@
 
 static void host_step_member(void *arg, const struct member_input *in)
 {
-    host_step(arg, in);
+    host_step_together(arg, in);
 }
 
-static void host_hand_over(void *arg)
+static void host_hand_over_now(void *arg)
 {
-    struct host *h = arg;
-
-    if (!txn_batch_empty(&h->effects.append)) {
-        txnlog_thread_append(h->txnlog, &h->effects.append);
-    }
+    host_hand_over(arg);
 }
 
 static void host_ensemble_fail(void *arg, int code, const char *text)
@@ -98,7 +94,7 @@ int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason
                                     .jobs = &h->jobs,
                                     .host = {.arg = h,
                                              .step = host_step_member,
-                                             .hand_over = host_hand_over,
+                                             .hand_over = host_hand_over_now,
                                              .fail = host_ensemble_fail},
                                     .touches = member_touches,
                                     .member = h->member};

@@ -30,6 +30,12 @@ struct listener {
     struct socket_place place; /* of a Unix socket */
 };
 
+/* Both clocks as last read, and the loop's time then: reading them costs more than many a step. */
+struct turn_clock {
+    uint64_t loop_ms;
+    int64_t us, wall_ms;
+};
+
 struct host {
     const struct config *config;
     bool in_memory;
@@ -40,6 +46,7 @@ struct host {
     uv_timer_t tick;
     bool tick_is_due;
     int64_t looked_us; /* when the loop last began to look at all sockets */
+    struct turn_clock now;
     uv_timer_t purge;
     uv_timer_t refresh; /* of the facts */
     uv_timer_t reap;
@@ -85,6 +92,11 @@ struct host {
 
 /* One step of the member, now. */
 void host_step(struct host *h, const struct member_input *in);
+/* What was appended goes to the log. */
+void host_hand_over(struct host *h);
+/* The same for one of many in a row: the clocks are read once for all that the loop found in the
+ * same millisecond. */
+void host_step_together(struct host *h, const struct member_input *in);
 void host_fail(struct host *h, int code, int exit_code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

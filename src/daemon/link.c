@@ -144,7 +144,7 @@ static bool send_out(struct link *l)
         c->out_at += (size_t)n;
     }
     if (c->out_at > before) {
-        host_step(l->host, &(struct member_input){.kind = MEMBER_SENT, .connection = c});
+        host_step_together(l->host, &(struct member_input){.kind = MEMBER_SENT, .connection = c});
     }
     return true;
 }
