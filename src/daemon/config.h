@@ -139,6 +139,8 @@ struct config {
         bool observer; /* peerType */
         bool multi_address;
         bool db_autocreate;
+        bool leader_serves;
+        bool local_sessions, upgrade_sessions;
         char *dynamic_file;
         int64_t my_id; /* -1: no myid file */
         struct quorum_config quorum;

@@ -61,6 +61,14 @@ static void host_standing(void *arg, struct role_standing *out)
     };
 }
 
+static bool host_is_looking(void *arg)
+{
+    struct host *h = arg;
+    struct quorum_status s = quorum_status(carrier_quorum(peers_carrier(h->peers)));
+
+    return s.role == MEMBER_LOOKING && !s.stopping;
+}
+
 /* ---- opening ---- */
 
 int host_take_election_port(struct host *h)
@@ -83,6 +91,7 @@ void host_ensemble_place(struct host *h, struct member_ensemble *out)
         .config = &h->config->ensemble.quorum,
         .snapshot = host_snapshot,
         .standing = host_standing,
+        .is_looking = host_is_looking,
         .host = h,
     };
 }

@@ -76,6 +76,9 @@ void options_for_server(const struct config *c, struct server_options *out)
         .reap_never_used_ms = c->server.container_max_never_used_ms,
         .words = c->server.four_letter_words,
         .read_only_mode = c->server.read_only_mode,
+        .local_sessions = config_is_ensemble(c) && c->ensemble.local_sessions,
+        .upgrade_sessions = c->ensemble.upgrade_sessions,
+        .leader_serves_nobody = !c->ensemble.leader_serves,
     };
     limits(c, &out->limits);
 }

@@ -40,6 +40,10 @@ struct member_ensemble {
 
     /* For the words. NULL: nobody asks. */
     void (*standing)(void *host, struct role_standing *out);
+
+    /* Whether the quorum looks for a leader, neither following nor leading anybody. NULL: nobody is
+     * served meanwhile. */
+    bool (*is_looking)(void *host);
     void *host;
 };
 
@@ -50,9 +54,10 @@ void member_touches(void *member, struct strbuf *out);
 
 struct ensemble {
     struct member_ensemble to;
-    int64_t n_synced;   /* syncs of our clients that are answered when the step ends */
-    bool resigning;     /* no zxid is left in this epoch */
-    struct strbuf data; /* scratch: of a packet */
+    int64_t n_synced;         /* syncs of our clients that are answered when the step ends */
+    bool resigning;           /* no zxid is left in this epoch */
+    int64_t looking_since_us; /* as far as is known; 0: it does not */
+    struct strbuf data;       /* scratch: of a packet */
     struct strbuf auth;
 };
 

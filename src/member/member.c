@@ -170,6 +170,7 @@ void role_none_init(struct role *r)
 /* The leader has cut our history, or replaced it. */
 static void replace_tree(struct member *m, struct tree *tree, int64_t zxid)
 {
+    role_read_only_end(m);
     ASSERT(m->role.kind == ROLE_NONE);
     ASSERT(tree != NULL);
     snapshots_give_up(&m->snapshots, m->effects);
@@ -229,6 +230,7 @@ static void quorum_effect(struct member *m, const struct quorum_effect *e)
     if (m->diverged) {
         return;
     }
+    role_read_only_end(m);
     ensemble_effect(m, e);
     server_resume(m->server);
 }
@@ -253,6 +255,9 @@ static void step(struct member *m, const struct member_input *in, struct member_
         break;
     case MEMBER_TICK:
         server_tick(m->server, in->looked_us == 0 ? m->server->now_us : in->looked_us);
+        if (m->ensemble != NULL) {
+            role_read_only_tick(m);
+        }
         break;
     case MEMBER_TURN:
         server_turn(m->server);
@@ -280,6 +285,7 @@ static void step(struct member *m, const struct member_input *in, struct member_
         quorum_effect(m, in->effect);
         break;
     case MEMBER_CATCH_UP:
+        role_read_only_end(m);
         ASSERT(m->role.kind == ROLE_NONE);
         member_commit(m, m->journal.last_zxid);
         break;

@@ -56,4 +56,8 @@ void role_leader_receive(struct member *m, link_id link, const struct packet *p)
 void role_learner_init(struct role *r, enum role_kind kind);
 void role_learner_receive(struct member *m, const struct packet *p);
 
+/* role_read_only.c: looks whether it is time to serve who only reads, or no more; it is no more. */
+void role_read_only_tick(struct member *m);
+void role_read_only_end(struct member *m);
+
 #endif

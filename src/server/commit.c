@@ -157,31 +157,22 @@ static void commit_reply(struct server *s, const struct waiting *w, const struct
 
 static void session_opened(struct server *s, const struct txn *txn)
 {
-    if (session_find(&s->sessions, txn->header.client_id) == NULL) {
+    struct session *session = session_find(&s->sessions, txn->header.client_id);
+
+    if (session == NULL) {
         server_add_session(s, txn->header.client_id, txn->op.timeout_ms);
+    } else if (session->local) { /* whoever had it made: the tree has it now */
+        server_make_global(s, session);
     }
 }
 
 static void session_closed(struct server *s, int64_t session_id)
 {
     struct session *session = session_find(&s->sessions, session_id);
-    struct connection *c;
 
-    if (session == NULL) {
-        return;
+    if (session != NULL) {
+        server_end_session(s, session);
     }
-    c = session->connection;
-    if (c != NULL) {
-        c->session = NULL;
-        session->connection = NULL;
-        connection_close_after_flush(s, c);
-    }
-    if (session->newest != NULL) { /* they will be refused by who closed it */
-        waiting_forget_session(&s->waiting, session);
-        session->newest = NULL;
-    }
-    tracker_remove(&s->tracker, session);
-    session_remove(&s->sessions, session);
 }
 
 /* ---- commit ---- */

@@ -26,10 +26,20 @@ static int read_forwarded(struct server *s, const struct forwarded_request *f, s
     return PAWL_OK;
 }
 
+/* One that nobody but the learner knows, if there are such at all. Of our own we know all. */
+static bool may_be_local(const struct server *s, int64_t session_id)
+{
+    return s->options.local_sessions && session_id >> 56 != s->options.server_id;
+}
+
 /* A session that is not there can still be closed: the learner is waiting for that. */
-static int check_session(struct session *session, const struct forwarded_request *f, uint64_t link)
+static int check_session(const struct server *s, struct session *session,
+                         const struct forwarded_request *f, uint64_t link)
 {
     if (f->op == OP_CREATE_SESSION || f->op == OP_CLOSE_SESSION) {
+        return PAWL_OK;
+    }
+    if (session == NULL && may_be_local(s, f->session_id)) {
         return PAWL_OK;
     }
     if (session == NULL || session->closing) {
@@ -62,7 +72,7 @@ void forwarded_write(struct server *s, uint64_t link, const struct forwarded_req
     rc = read_forwarded(s, f, &q);
     if (rc == PAWL_OK) {
         submission.session = session_for(s, f, &q, link);
-        rc = check_session(submission.session, f, link);
+        rc = check_session(s, submission.session, f, link);
     }
     if (submission.session != NULL && rc == PAWL_OK) {
         tracker_touch(&s->tracker, submission.session, server_now_ms(s));
@@ -93,7 +103,7 @@ bool forwarded_revalidate(struct server *s, uint64_t link, const struct session_
     struct session *session = session_find(&s->sessions, t->session_id);
     struct connection *c;
 
-    if (session == NULL || session->closing) {
+    if (session == NULL || session->closing || session->local) {
         return false;
     }
     session->timeout_ms = t->timeout_ms;
@@ -116,7 +126,7 @@ void forwarded_touches(struct server *s, struct bytes data)
         struct session_touch t = session_touch_read(&r);
         struct session *session = session_find(&s->sessions, t.session_id);
 
-        if (session != NULL) {
+        if (session != NULL && !session->local) {
             session->timeout_ms = t.timeout_ms;
             tracker_touch(&s->tracker, session, server_now_ms(s));
         }

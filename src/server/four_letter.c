@@ -17,7 +17,9 @@ static void answer_ruok(struct server *s, struct connection *c)
 
 static void answer_isro(struct server *s, struct connection *c)
 {
-    strbuf_append_str(&c->out, role_serves(s->role) ? "rw" : "null");
+    strbuf_append_str(&c->out, !server_takes_clients(s)          ? "null"
+                               : s->role->kind == ROLE_READ_ONLY ? "ro"
+                                                                 : "rw");
 }
 
 static void answer_gtmk(struct server *s, struct connection *c)
@@ -191,7 +193,7 @@ void four_letter_answer(struct server *s, struct connection *c, struct bytes byt
     } else if (four_letter_take_argument(s, word, bytes)) {
         log_limited(LOG_INFO, "Processing %s command from /%s:%u", word->name, c->peer.ip,
                     c->peer.port);
-        if (role_serves(s->role) || four_letter_is_about_the_process(word->name)) {
+        if (server_takes_clients(s) || four_letter_is_about_the_process(word->name)) {
             word->answer(s, c);
         } else {
             strbuf_append_str(&c->out, "This ZooKeeper instance is not currently serving requests");

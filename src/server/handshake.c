@@ -9,7 +9,8 @@
 
 static void handshake_respond(struct server *s, struct connection *c, bool valid)
 {
-    struct connect_response r = {.has_read_only = c->has_read_only_byte};
+    struct connect_response r = {.has_read_only = c->has_read_only_byte,
+                                 .read_only = s->role->kind == ROLE_READ_ONLY};
 
     if (valid) {
         r.timeout_ms = c->timeout_ms;
@@ -59,6 +60,15 @@ static void create_session(struct server *s, struct connection *c)
     server_submit(s, c, 0, &q, BYTES_NULL);
 }
 
+/* It is here at once: nobody else needs to know. */
+static void create_local_session(struct server *s, struct connection *c)
+{
+    c->session_id = session_new_id(&s->sessions);
+    connection_move(s, c, CONNECTION_JOINING);
+    attach_session(c, server_add_local_session(s, c->session_id, c->timeout_ms));
+    handshake_welcome(s, c);
+}
+
 static void refuse_session(struct server *s, struct connection *c)
 {
     handshake_respond(s, c, false);
@@ -104,7 +114,7 @@ static void take_over(struct server *s, struct connection *c, struct session *se
  * or created, it is told when that is committed. */
 static bool is_being_decided(const struct server *s, const struct session *session)
 {
-    return session->closing || !tree_session_get(s->tree, session->id, NULL);
+    return session->closing || (!session->local && !tree_session_get(s->tree, session->id, NULL));
 }
 
 void handshake_revalidate(struct server *s, int64_t session_id)
@@ -167,16 +177,50 @@ void server_revalidated(struct server *s, int64_t session_id, bool valid)
 /* The password first: a stranger must not be able to cut off a live client. */
 static void resume_session(struct server *s, struct connection *c, const struct connect_request *r)
 {
-    bool known = session_password_matches(r->session_id, r->password);
+    const struct session *session = session_find(&s->sessions, r->session_id);
 
     c->session_id = r->session_id;
     connection_move(s, c, CONNECTION_JOINING);
-    if (known) {
-        list_push_back(&s->joining, &c->joining);
-        s->role->revalidate(s->role, r->session_id, c->timeout_ms);
-    } else {
+    if (!session_password_matches(r->session_id, r->password)) {
         refuse_resume(s, c);
+        return;
     }
+    list_push_back(&s->joining, &c->joining);
+    if (session != NULL && session->local) {
+        server_revalidated(s, r->session_id, true);
+    } else {
+        s->role->revalidate(s->role, r->session_id, c->timeout_ms);
+    }
+}
+
+static void turn_down(struct server *s, struct connection *c, const char *why)
+{
+    log_limited(LOG_INFO, "%s /%s:%u", why, c->peer.ip, c->peer.port);
+    connection_close_after_flush(s, c);
+}
+
+/* Whether somebody without a leader can serve it: who would write needs one, and whether a session
+ * of the ensemble still lives only a leader knows. */
+static bool suits_read_only(struct server *s, struct connection *c, const struct connect_request *r)
+{
+    const struct session *session = session_find(&s->sessions, r->session_id);
+
+    if (!r->has_read_only || !r->read_only) {
+        turn_down(s, c, "Refusing session request for not-read-only client");
+        return false;
+    }
+    if (session != NULL && !session->local) {
+        turn_down(s, c, "Refusing global session reconnection in RO mode");
+        return false;
+    }
+    return true;
+}
+
+static enum throttle_kind kind_of(const struct server *s, const struct connect_request *r)
+{
+    return r->session_id != 0      ? THROTTLE_RENEWAL
+           : server_makes_local(s) ? THROTTLE_NEW_LOCAL
+                                   : THROTTLE_NEW;
 }
 
 void handshake_receive(struct server *s, struct connection *c, struct bytes frame)
@@ -184,7 +228,8 @@ void handshake_receive(struct server *s, struct connection *c, struct bytes fram
     struct connect_request r;
 
     ASSERT(c->state == CONNECTION_FRESH);
-    if (!role_serves(s->role)) {
+    if (!server_takes_clients(s)) {
+        s->stats.cnxn_closed_without_zk_server_running++;
         connection_close_after_flush(s, c); /* it will try another server */
         return;
     }
@@ -199,7 +244,7 @@ void handshake_receive(struct server *s, struct connection *c, struct bytes fram
         connection_close_after_flush(s, c);
         return;
     }
-    if (!throttle_admit(&s->throttle, &s->options.limits, server_now_ms(s), r.session_id != 0,
+    if (!throttle_admit(&s->throttle, &s->options.limits, server_now_ms(s), kind_of(s, &r),
                         &s->prng)) {
         s->stats.connection_rejected++;
         connection_close_after_flush(s, c);
@@ -214,9 +259,14 @@ void handshake_receive(struct server *s, struct connection *c, struct bytes fram
         connection_close_after_flush(s, c);
         return;
     }
+    if (s->role->kind == ROLE_READ_ONLY && !suits_read_only(s, c, &r)) {
+        return;
+    }
     c->timeout_ms = negotiate_timeout(s, r.timeout_ms);
     c->has_read_only_byte = r.has_read_only;
-    if (r.session_id == 0) {
+    if (r.session_id == 0 && server_makes_local(s)) {
+        create_local_session(s, c);
+    } else if (r.session_id == 0) {
         create_session(s, c);
     } else {
         resume_session(s, c, &r);

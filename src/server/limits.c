@@ -59,16 +59,23 @@ static void adjust(struct connection_throttle *t, const struct limit_options *o,
                                                     : t->drop_probability;
 }
 
-bool throttle_admit(struct connection_throttle *t, const struct limit_options *o, int64_t now_ms,
-                    bool renewal, struct prng *prng)
+static int64_t throttle_cost(const struct limit_options *o, enum throttle_kind kind)
 {
-    int64_t cost = 1;
+    if (!o->throttle_weighted) {
+        return 1;
+    }
+    return kind == THROTTLE_RENEWAL     ? o->weight_renew
+           : kind == THROTTLE_NEW_LOCAL ? o->weight_local
+                                        : o->weight_global;
+}
+
+bool throttle_admit(struct connection_throttle *t, const struct limit_options *o, int64_t now_ms,
+                    enum throttle_kind kind, struct prng *prng)
+{
+    int64_t cost = throttle_cost(o, kind);
 
     if (o->throttle_tokens <= 0) {
         return true;
-    }
-    if (o->throttle_weighted) {
-        cost = renewal ? o->weight_renew : o->weight_global;
     }
     refill(t, o, now_ms);
     if (o->throttle_freeze_ms != -1) {

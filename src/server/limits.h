@@ -43,6 +43,8 @@ struct connection_throttle {
     double drop_probability;
 };
 
+enum throttle_kind { THROTTLE_NEW, THROTTLE_RENEWAL, THROTTLE_NEW_LOCAL };
+
 void throttle_init(struct connection_throttle *t, const struct limit_options *o, int64_t now_ms);
 
 /* How many tokens are out. */
@@ -50,6 +52,6 @@ int64_t throttle_deficit(const struct connection_throttle *t, const struct limit
 
 /* Whether a ConnectRequest may go on; pays if so. */
 bool throttle_admit(struct connection_throttle *t, const struct limit_options *o, int64_t now_ms,
-                    bool renewal, struct prng *prng);
+                    enum throttle_kind kind, struct prng *prng);
 
 #endif

@@ -7,7 +7,7 @@
 /* The entries, one behind the other:
  *
  *   int -1                                                    a mark
- *   int -2 | int xid                                          a request that is refused
+ *   int -2 | int xid | int err                                a request that is refused
  *   int length | bytes | long when | int auth ids | long answer  any other request */
 enum { MARK = -1, REFUSED = -2 };
 
@@ -53,6 +53,7 @@ void parked_push(struct parked *q, const struct parked_request *r)
     if (bytes_is_null(r->frame)) {
         jute_write_int(&q->bytes, REFUSED);
         jute_write_int(&q->bytes, r->xid);
+        jute_write_int(&q->bytes, r->err);
     } else {
         jute_write_buffer(&q->bytes, r->frame);
         jute_write_long(&q->bytes, r->when_us);
@@ -95,6 +96,7 @@ void parked_pop(struct parked *q, struct parked_request *out)
     if (head_of(q) == REFUSED) {
         jute_read_int(&r);
         out->xid = jute_read_int(&r);
+        out->err = jute_read_int(&r);
     } else {
         out->frame = jute_read_buffer(&r);
         out->when_us = jute_read_long(&r);

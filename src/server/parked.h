@@ -22,8 +22,9 @@ struct parked {
 };
 
 struct parked_request {
-    struct bytes frame; /* null: it is refused when its turn comes, under `xid` */
+    struct bytes frame; /* null: when its turn comes it is refused with this: */
     int32_t xid;
+    int32_t err;
     uint32_t n_auth_ids; /* how many of its connection counted when it came */
     int64_t when_us;     /* it came */
     int64_t answer;      /* how long its answer may be */

@@ -35,12 +35,6 @@ static void park_frame(struct server *s, struct connection *c, struct bytes fram
     s->n_parked++;
 }
 
-static void park_refusal(struct server *s, struct connection *c, int32_t xid)
-{
-    parked_push(&c->parked, &(struct parked_request){.frame = BYTES_NULL, .xid = xid});
-    s->n_parked++;
-}
-
 /* Large requests count until the connection has no write in flight. */
 static void settle_large(struct server *s, struct connection *c)
 {
@@ -161,6 +155,14 @@ static void limit_watches(struct server *s, struct connection *c)
     }
 }
 
+/* Nobody else has to agree. */
+static void close_local(struct server *s, struct connection *c, int32_t xid)
+{
+    ASSERT(c->session->local);
+    reply_end(&c->out, reply_begin(&c->out, xid, s->applied_zxid, PAWL_OK));
+    server_end_session(s, c->session);
+}
+
 static void execute_read(struct server *s, struct connection *c, struct bytes frame,
                          int64_t latency_us)
 {
@@ -170,7 +172,11 @@ static void execute_read(struct server *s, struct connection *c, struct bytes fr
     size_t before = c->out.len;
 
     charge(s, c, REQUEST_UNITS + frame.len);
-    read_execute(s, c, xid, type, r);
+    if (type == OP_CLOSE_SESSION) {
+        close_local(s, c, xid);
+    } else {
+        read_execute(s, c, xid, type, r);
+    }
     charge(s, c, c->out.len - before + identity_take_cost(&c->identity));
     note_answer(c, c->out.len - before);
     limit_watches(s, c);
@@ -189,9 +195,15 @@ static void reply_header_only(struct server *s, struct connection *c, int32_t xi
     connection_touch(s, c);
 }
 
-static void refuse_throttled(struct server *s, struct connection *c, int32_t xid)
+/* In its turn: behind what is in flight. */
+static void refuse_request(struct server *s, struct connection *c, int32_t xid, int err)
 {
-    reply_header_only(s, c, xid, s->applied_zxid, PAWL_ERR_THROTTLED_OP);
+    if (parked_is_empty(&c->parked)) {
+        reply_header_only(s, c, xid, s->applied_zxid, err);
+        return;
+    }
+    parked_push(&c->parked, &(struct parked_request){.frame = BYTES_NULL, .xid = xid, .err = err});
+    s->n_parked++;
 }
 
 /* With the credentials that were in force when it came. */
@@ -202,7 +214,7 @@ static void answer_parked(struct server *s, struct connection *c)
     parked_pop(&c->parked, &r);
     s->n_parked--;
     if (bytes_is_null(r.frame)) {
-        refuse_throttled(s, c, r.xid);
+        reply_header_only(s, c, r.xid, s->applied_zxid, r.err);
         return;
     }
     c->identity.n_in_force = r.n_auth_ids;
@@ -462,6 +474,43 @@ static bool waited_too_long(const struct server *s, const struct connection *c, 
            type != OP_CLOSE_SESSION && s->now_us - c->waiting_since_us > limit_ms * 1000;
 }
 
+static bool is_ephemeral(const struct request *q)
+{
+    return (q->type == OP_CREATE || q->type == OP_CREATE2) &&
+           (q->flags == CREATE_EPHEMERAL || q->flags == CREATE_EPHEMERAL_SEQUENTIAL);
+}
+
+/* Whether it asks for a node that goes with its session. */
+static bool needs_global_session(const struct request *q)
+{
+    struct jute_reader r = jute_reader_of(q->multi);
+    struct request of_multi;
+
+    if (q->type != OP_MULTI) {
+        return is_ephemeral(q);
+    }
+    while (multi_next(&r, false, &of_multi) == MULTI_OP) {
+        if (is_ephemeral(&of_multi)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What becomes of a local session that asks for an ephemeral node; false: it stays what it is, and
+ * the request is refused. Of a multi the one operation is, by who prepares it. */
+static bool suits_local_session(struct server *s, struct connection *c, const struct request *q)
+{
+    if (!c->session->local || !needs_global_session(q)) {
+        return true;
+    }
+    if (s->options.upgrade_sessions) {
+        server_upgrade(s, c);
+        return true;
+    }
+    return q->type == OP_MULTI;
+}
+
 static void handle_write(struct server *s, struct connection *c, int32_t xid, const struct op *op,
                          struct bytes frame, struct jute_reader body)
 {
@@ -471,10 +520,27 @@ static void handle_write(struct server *s, struct connection *c, int32_t xid, co
         answer_or_park(s, c, frame);
         return;
     }
+    if (!suits_local_session(s, c, &q)) {
+        refuse_request(s, c, xid, PAWL_ERR_EPHEMERAL_ON_LOCAL_SESSION);
+        return;
+    }
     q.path = utf8_repaired(q.path, &s->repaired);
     parked_push_mark(&c->parked);
     server_submit(s, c, xid, &q, bytes_of(frame.data + 8, frame.len - 8));
     charge(s, c, REQUEST_UNITS + 2 * frame.len + identity_take_cost(&c->identity));
+}
+
+static bool is_for_agreement(const struct connection *c, const struct op *op)
+{
+    return op != NULL && op->kind == OP_KIND_WRITE &&
+           !(op->code == OP_CLOSE_SESSION && c->session->local);
+}
+
+/* The two that are accepted inside a multi only count as writes here, as in ZooKeeper. */
+static bool needs_leader(const struct connection *c, const struct op *op)
+{
+    return is_for_agreement(c, op) || (op != NULL && (op->code == OP_SYNC || op->code == OP_CHECK ||
+                                                      op->code == OP_DELETE_CONTAINER));
 }
 
 /* False: the connection cannot go on. */
@@ -506,14 +572,12 @@ static bool handle_request(struct server *s, struct connection *c, struct bytes 
     }
     if (waited_too_long(s, c, type)) {
         s->stats.throttled_ops++;
-        if (parked_is_empty(&c->parked)) {
-            refuse_throttled(s, c, xid);
-        } else {
-            park_refusal(s, c, xid);
-        }
+        refuse_request(s, c, xid, PAWL_ERR_THROTTLED_OP);
         return true;
     }
-    if (op != NULL && op->kind == OP_KIND_WRITE) {
+    if (s->role->kind == ROLE_READ_ONLY && needs_leader(c, op)) {
+        refuse_request(s, c, xid, PAWL_ERR_NOT_READ_ONLY);
+    } else if (is_for_agreement(c, op)) {
         handle_write(s, c, xid, op, frame, r);
     } else if (type == OP_SYNC) {
         handle_sync(s, c, xid, frame);

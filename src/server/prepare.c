@@ -171,8 +171,12 @@ static int prepare_create(struct prepare *p, struct author *who, const struct re
 {
     struct node_view parent, child;
     int64_t owner = new_owner(who, q);
+    bool ephemeral = owner == who->session_id && owner != 0;
     int rc = check_create_mode(p, q);
 
+    if (rc == PAWL_OK && ephemeral) {
+        rc = who->ephemerals_refused;
+    }
     if (rc == PAWL_OK) {
         rc = check_weakly(q->path);
     }
@@ -211,8 +215,8 @@ static int prepare_create(struct prepare *p, struct author *who, const struct re
     op->acl = fixed_acl(p);
     op->parent_cversion = next_version(parent.stat.cversion);
     op->ttl_ms = q->ttl_ms;
-    op->ephemeral = owner == who->session_id && owner != 0;
-    who->n_ephemerals += op->ephemeral ? 1 : 0;
+    op->ephemeral = ephemeral;
+    who->n_ephemerals += ephemeral ? 1 : 0;
     create_pending(p, who, op, owner, wall_ms, &parent);
     return PAWL_OK;
 }

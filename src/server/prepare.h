@@ -44,7 +44,8 @@ struct author {
     int64_t session_id;
     int32_t xid;
     int64_t zxid;
-    int32_t n_ephemerals; /* that it creates */
+    int32_t n_ephemerals;   /* that it creates */
+    int ephemerals_refused; /* PAWL_OK; or why it can have none */
 };
 
 /* Appends to `out` the payload for `q`: header, body, digest. What it changes is pending from here

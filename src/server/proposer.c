@@ -44,14 +44,26 @@ void proposer_free(struct proposer *p)
     free(p);
 }
 
+/* Nodes that go with their session need one that everybody knows. */
+static int refuse_ephemerals(const struct session *session)
+{
+    if (session == NULL) {
+        return PAWL_ERR_SESSION_EXPIRED; /* or a learner's local one: it is not told apart */
+    }
+    return session->local ? PAWL_ERR_EPHEMERAL_ON_LOCAL_SESSION : PAWL_OK;
+}
+
 static struct author next_author(struct proposer *p, const struct submission *q)
 {
     strbuf_clear(&p->payload);
     strbuf_trim(&p->payload, PAYLOAD_KEPT_BYTES);
     p->server->stats.prep_processor_request_queued++;
     p->server->stats.sync_processor_request_queued++;
-    return (struct author){
-        .identity = q->identity, .session_id = q->session_id, .xid = q->xid, .zxid = ++p->zxid};
+    return (struct author){.identity = q->identity,
+                           .session_id = q->session_id,
+                           .xid = q->xid,
+                           .zxid = ++p->zxid,
+                           .ephemerals_refused = refuse_ephemerals(q->session)};
 }
 
 static struct bytes proposer_payload(const struct proposer *p)

@@ -103,6 +103,7 @@ void report_state(const struct server *s, struct report_state *out)
     *out = (struct report_state){
         .version = SERVER_VERSION_TEXT,
         .mode = role_name(s->role->kind),
+        .read_only = s->role->kind == ROLE_READ_ONLY,
         .latency = metrics_latency(&s->stats),
         .received = s->stats.packets_received,
         .sent = s->stats.packets_sent,
@@ -161,6 +162,7 @@ void report_connections(const struct server *s, const struct connection *self,
 struct report_session_rows {
     const struct server *server;
     struct report_dues *out;
+    bool local;
     size_t room;
 };
 
@@ -178,6 +180,9 @@ static void report_bucket(int64_t deadline_ms, const struct list *items, void *a
         const struct session *session =
             container_of(container_of(item, struct expiry_item, link), struct session, expiry);
 
+        if (session->local != r->local) {
+            continue;
+        }
         if (r->out->n == r->room) {
             r->room = r->room == 0 ? 64 : 2 * r->room;
             r->out->rows = must_realloc(r->out->rows, r->room * sizeof(*r->out->rows));
@@ -187,9 +192,9 @@ static void report_bucket(int64_t deadline_ms, const struct list *items, void *a
     }
 }
 
-void report_sessions(const struct server *s, struct report_dues *out)
+void report_sessions(const struct server *s, bool local, struct report_dues *out)
 {
-    struct report_session_rows r = {.server = s, .out = out};
+    struct report_session_rows r = {.server = s, .out = out, .local = local};
 
     *out = (struct report_dues){0};
     expiry_each(&s->tracker.expiry, report_bucket, &r);

@@ -35,6 +35,7 @@ void report_metrics(const struct server *s, report_value_fn fn, void *arg);
 
 struct report_state {
     const char *version, *mode;
+    bool read_only;         /* it serves who reads, and nobody leads */
     struct summary latency; /* ms */
     uint64_t received, sent;
     size_t n_connections;
@@ -90,8 +91,8 @@ struct report_session {
 /* All, in the order of their ids; the caller frees it. */
 struct report_session *report_known_sessions(const struct server *s, size_t *n);
 
-/* Freed by report_dues_fini(). */
-void report_sessions(const struct server *s, struct report_dues *out);
+/* The local ones, or the others, whose end is known here. Freed by report_dues_fini(). */
+void report_sessions(const struct server *s, bool local, struct report_dues *out);
 void report_silences(const struct server *s, struct report_dues *out);
 void report_dues_fini(struct report_dues *d);
 

@@ -73,7 +73,7 @@ static void text_line(const struct report_value *v, void *arg)
 void report_text_conf(const struct server *s, struct strbuf *out)
 {
     report_conf(s, text_line, &(struct text_lines){out, "", "="});
-    if (s->facts.membership != NULL) {
+    if (s->facts.membership != NULL && s->role->kind != ROLE_READ_ONLY) {
         strbuf_printf(out, "membership: \n%s", s->facts.membership);
     }
 }
@@ -99,6 +99,9 @@ void report_text_mntr(const struct server *s, struct strbuf *out)
 static void text_version(const struct report_state *r, struct strbuf *out)
 {
     strbuf_printf(out, "Zookeeper version: %s\n", r->version);
+    if (r->read_only) {
+        strbuf_append_str(out, "READ-ONLY mode; serving only read-only clients\n");
+    }
 }
 
 static void text_state(const struct report_state *r, struct strbuf *out)
@@ -254,11 +257,11 @@ static void text_path(int64_t session_id, struct bytes path, void *arg)
     strbuf_append_str(t->out, "\n");
 }
 
-static void text_deadlines(const struct server *s, struct strbuf *out)
+static void text_deadlines(const struct server *s, bool local, struct strbuf *out)
 {
     struct report_dues dues;
 
-    report_sessions(s, &dues);
+    report_sessions(s, local, &dues);
     text_dues(&dues, "Session", out);
     report_dues_fini(&dues);
 }
@@ -278,11 +281,17 @@ static void text_known_sessions(const struct server *s, struct strbuf *out)
 
 void report_text_dump(const struct server *s, struct strbuf *out)
 {
+    bool has_local = s->options.local_sessions || s->sessions.n_local > 0;
     struct report_dues dues;
 
     strbuf_append_str(out, "SessionTracker dump:\n");
+    if (has_local) {
+        strbuf_append_str(out, "Local ");
+        text_deadlines(s, true, out);
+    }
     if (role_leads(s->role)) {
-        text_deadlines(s, out);
+        strbuf_append_str(out, has_local ? "Global " : "");
+        text_deadlines(s, false, out);
     } else {
         text_known_sessions(s, out);
     }

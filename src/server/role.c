@@ -4,6 +4,8 @@
 const char *role_name(enum role_kind kind)
 {
     switch (kind) {
+    case ROLE_READ_ONLY:
+        return "read-only";
     case ROLE_ALONE:
         return "standalone";
     case ROLE_LEADER:

@@ -5,6 +5,7 @@
  *   alone       prepares, appends             server_commit() when it is durable here
  *   leader      prepares, proposes            server_commit() when a quorum has it
  *   learner     forwards to the leader        server_commit() of what the leader makes of it
+ *   read-only   (refused by the server)
  *
  * The server does not know which of these it has: it keeps who asked (waiting.h), and finds the
  * answer in the transactions that are committed, whoever prepared them. */
@@ -22,7 +23,9 @@ struct request;
 struct session;
 
 enum role_kind {
-    ROLE_NONE, /* looks for a leader: nobody is served */
+    ROLE_NONE,      /* looks for a leader: nobody is served */
+    ROLE_READ_ONLY, /* looks for a leader, and serves who wants no more than to read: nothing is
+                       submitted, and there are no callbacks but revalidate() */
     ROLE_ALONE,
     ROLE_LEADER,
     ROLE_FOLLOWER,

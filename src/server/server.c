@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/server.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/logging.h"
 #include "base/memory.h"
 #include "pawl/error.h"
 #include "server/commit.h"
@@ -18,6 +20,40 @@ struct session *server_add_session(struct server *s, int64_t id, int32_t timeout
 
     tracker_add(&s->tracker, session, server_now_ms(s));
     return session;
+}
+
+struct session *server_add_local_session(struct server *s, int64_t id, int32_t timeout_ms)
+{
+    struct session *session = session_add(&s->sessions, id, timeout_ms);
+
+    session_set_local(&s->sessions, session, true);
+    tracker_add(&s->tracker, session, server_now_ms(s));
+    return session;
+}
+
+void server_make_global(struct server *s, struct session *session)
+{
+    ASSERT(session->local);
+    tracker_remove(&s->tracker, session);
+    session_set_local(&s->sessions, session, false);
+    tracker_add(&s->tracker, session, server_now_ms(s));
+}
+
+void server_end_session(struct server *s, struct session *session)
+{
+    struct connection *c = session->connection;
+
+    if (c != NULL) {
+        c->session = NULL;
+        session->connection = NULL;
+        connection_close_after_flush(s, c);
+    }
+    if (session->newest != NULL) { /* they will be refused by who closed it */
+        waiting_forget_session(&s->waiting, session);
+        session->newest = NULL;
+    }
+    tracker_remove(&s->tracker, session);
+    session_remove(&s->sessions, session);
 }
 
 static void adopt_session(int64_t id, int32_t timeout_ms, void *arg)
@@ -207,6 +243,20 @@ void server_submit(struct server *s, struct connection *c, int32_t xid, const st
         c->session->newest = w;
     }
     submit_closes(s, &submission);
+}
+
+void server_upgrade(struct server *s, struct connection *c)
+{
+    struct session *session = c->session;
+    struct request q = {.type = OP_CREATE_SESSION, .timeout_ms = session->timeout_ms};
+
+    log_info("Upgrading session 0x%" PRIx64, (uint64_t)session->id);
+    server_make_global(s, session);
+    s->role->submit(s->role, &(struct submission){.identity = &c->identity,
+                                                  .session = session,
+                                                  .session_id = session->id,
+                                                  .request = &q,
+                                                  .body = BYTES_NULL});
 }
 
 void server_propose(struct server *s, const struct submission *q)

@@ -46,6 +46,9 @@ struct server_options {
     int64_t reap_never_used_ms; /* znode.container.maxNeverUsedIntervalMs; 0: never */
     const char *words;          /* 4lw.commands.whitelist; NULL: the default */
     bool read_only_mode;        /* readonlymode.enabled */
+    bool local_sessions;        /* localSessionsEnabled: new ones are; only in an ensemble */
+    bool upgrade_sessions;      /* localSessionsUpgradingEnabled */
+    bool leader_serves_nobody;  /* leaderServes=no */
 };
 
 /* What the surroundings can tell that the server itself cannot know: for conf, dirs, envi, mntr.
@@ -163,8 +166,28 @@ void server_revalidated(struct server *s, int64_t session_id, bool valid);
 /* Of the oldest sync that waits: what had been proposed here when it came; INT64_MAX: none does. */
 int64_t server_sync_zxid(const struct server *s);
 
-/* A session that is to be known here, from now on. */
+/* A session that is to be known here, from now on; here only. */
 struct session *server_add_session(struct server *s, int64_t id, int32_t timeout_ms);
+struct session *server_add_local_session(struct server *s, int64_t id, int32_t timeout_ms);
+
+/* A local session is tracked like any other from here on; its createSession is on its way. */
+void server_make_global(struct server *s, struct session *session);
+
+/* It is gone: its connection is closed when what it has to read is sent. */
+void server_end_session(struct server *s, struct session *session);
+
+/* Whether anybody is served: a leader may have been told to leave that to the others. */
+static inline bool server_takes_clients(const struct server *s)
+{
+    return role_serves(s->role) &&
+           !(s->role->kind == ROLE_LEADER && s->options.leader_serves_nobody);
+}
+
+/* Whether new sessions are local ones. */
+static inline bool server_makes_local(const struct server *s)
+{
+    return s->options.local_sessions || s->role->kind == ROLE_READ_ONLY;
+}
 
 /* Time passes: sessions expire, containers are reaped, the sessionless are shown out. All that had
  * arrived at `looked_us`, by the clock of server_set_time(), has been received. */
@@ -199,6 +222,10 @@ static inline int64_t server_outstanding(const struct server *s)
 /* Submits a write of `c`; `body` is the request as it came behind its header. */
 void server_submit(struct server *s, struct connection *c, int32_t xid, const struct request *q,
                    struct bytes body);
+
+/* Makes the local session of `c` everybody's, under the id that it has. What is submitted from here
+ * on finds it so. */
+void server_upgrade(struct server *s, struct connection *c);
 
 /* Submits a write of a client that is not ours; see forwarded.h. */
 void server_propose(struct server *s, const struct submission *q);

@@ -10,6 +10,7 @@
 void session_table_init(struct session_table *t, int64_t wall_ms, int64_t server_id)
 {
     map_init(&t->sessions);
+    t->n_local = 0;
     t->next_id = (int64_t)(((uint64_t)wall_ms << 24) >> 8 | (uint64_t)server_id << 56);
     if (t->next_id == INT64_MIN) { /* that value marks containers */
         t->next_id++;
@@ -26,6 +27,7 @@ void session_table_clear(struct session_table *t)
     }
     map_fini(&t->sessions);
     map_init(&t->sessions);
+    t->n_local = 0;
 }
 
 void session_table_fini(struct session_table *t)
@@ -76,8 +78,16 @@ void session_remove(struct session_table *t, struct session *s)
     ASSERT(s->connection == NULL);
     ASSERT(s->newest == NULL); /* its closing is the last thing that it does */
     ASSERT(s->expiry.deadline_ms == 0 && list_empty(&s->heard));
+    session_set_local(t, s, false);
     map_remove(&t->sessions, &s->entry);
     free(s);
+}
+
+void session_set_local(struct session_table *t, struct session *s, bool local)
+{
+    ASSERT(s->expiry.deadline_ms == 0 && list_empty(&s->heard));
+    t->n_local += (size_t)local - (size_t)s->local;
+    s->local = local;
 }
 
 /* java.util.Random(id ^ 0xB3415C00).nextBytes: a checksum rather than a secret, but what every

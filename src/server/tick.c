@@ -23,14 +23,23 @@ static bool is_held_back(const struct session *session)
     return c != NULL && c->input != INPUT_OPEN && c->input != INPUT_OUTPUT;
 }
 
-static void expire_session(struct server *s, const struct session *session)
+static void expire_now(struct server *s, struct session *session)
 {
     struct request q = {.type = OP_CLOSE_SESSION};
 
+    s->stats.stale_sessions_expired++;
+    if (session->local) {
+        server_end_session(s, session);
+    } else {
+        server_submit_own(s, &q, session->id);
+    }
+}
+
+static void expire_session(struct server *s, struct session *session)
+{
     log_info("Expiring session 0x%" PRIx64 ", timeout of %" PRId32 "ms exceeded",
              (uint64_t)session->id, session->timeout_ms);
-    s->stats.stale_sessions_expired++;
-    server_submit_own(s, &q, session->id);
+    expire_now(s, session);
 }
 
 static void expire_sessions(struct server *s)
@@ -49,7 +58,6 @@ static void expire_sessions(struct server *s)
 
 void server_session_left(struct server *s, int64_t id, int64_t left_ms)
 {
-    struct request q = {.type = OP_CLOSE_SESSION};
     struct session *session = session_find(&s->sessions, id);
 
     if (session == NULL || session->closing || !role_leads(s->role)) {
@@ -59,8 +67,7 @@ void server_session_left(struct server *s, int64_t id, int64_t left_ms)
         tracker_set_left(&s->tracker, session, server_now_ms(s), left_ms);
         return;
     }
-    s->stats.stale_sessions_expired++;
-    server_submit_own(s, &q, id);
+    expire_now(s, session);
 }
 
 /* ---- connections ---- */
@@ -137,8 +144,8 @@ void server_tick(struct server *s, int64_t looked_us)
     attention_looked(&s->attention, looked_us);
     s->attended_us = attention_at(&s->attention, s->now_us);
     ASSERT(s->attention.heard_us <= s->attended_us);
+    expire_sessions(s); /* of a learner: the local ones */
     if (role_leads(s->role)) {
-        expire_sessions(s);
         reaper_tick(s);
     }
     look_at_connections(s);

@@ -34,7 +34,7 @@ bool tracker_touch(struct tracker *t, struct session *s, int64_t now_ms)
     if (s->closing) {
         return false;
     }
-    if (t->expires) {
+    if (t->expires || s->local) {
         expiry_touch(&t->expiry, &s->expiry, now_ms, s->timeout_ms);
     } else if (list_empty(&s->heard)) {
         list_push_back(&t->heard, &s->heard);
@@ -52,9 +52,10 @@ void tracker_set_left(struct tracker *t, struct session *s, int64_t now_ms, int6
 struct session *tracker_pop_due(struct tracker *t, int64_t now_ms)
 {
     struct expiry_item *item = expiry_pop_due(&t->expiry, now_ms);
+    struct session *s = item == NULL ? NULL : container_of(item, struct session, expiry);
 
-    ASSERT(item == NULL || t->expires);
-    return item == NULL ? NULL : container_of(item, struct session, expiry);
+    ASSERT(s == NULL || t->expires || s->local);
+    return s;
 }
 
 void tracker_close(struct tracker *t, struct session *s)

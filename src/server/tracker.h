@@ -6,7 +6,8 @@
  * another one is refused, the session has moved. A new leader gives everybody the full timeout, and
  * whose a session is it learns from the first who speaks for it.
  *
- * Others only note whom they have heard, and tell the leader when it asks. */
+ * Others only note whom they have heard, and tell the leader when it asks. A local session (see
+ * session.h) is nobody else's: its deadline is kept wherever it is. */
 #ifndef PAWL_SERVER_TRACKER_H
 #define PAWL_SERVER_TRACKER_H
 
@@ -20,7 +21,7 @@
 #define OWNER_OURSELVES UINT64_MAX
 
 struct tracker {
-    bool expires; /* it is ours to decide which of them end */
+    bool expires; /* it is ours to decide which of them end, not only of the local ones */
     struct expiry expiry;
     struct list heard; /* sessions, if it is not */
 };

@@ -115,11 +115,13 @@ struct waiting *waiting_push(struct waiting_queue *q, struct connection *c, int3
     return w;
 }
 
-/* The end of a session may be decided elsewhere, under cxid 0, which a client may use as well. */
+/* The end of a session may be decided elsewhere, and a local one may become everybody's, both under
+ * cxid 0, which a client may use as well. */
 static bool is_answered_by(const struct waiting *w, const struct txn_header *h)
 {
     return w->session_id == h->client_id && w->xid == h->cxid &&
-           (h->type != TXN_CLOSE_SESSION || w->type == OP_CLOSE_SESSION);
+           (h->type != TXN_CLOSE_SESSION || w->type == OP_CLOSE_SESSION) &&
+           (h->type != TXN_CREATE_SESSION || w->type == OP_CREATE_SESSION);
 }
 
 struct waiting *waiting_take(struct waiting_queue *q, const struct txn_header *h)

@@ -531,13 +531,26 @@ static void start_quorum(struct ensemble_node *n, const struct history *history)
                                                .history = history});
 }
 
+static bool node_is_looking(void *arg)
+{
+    const struct ensemble_node *n = arg;
+    struct quorum_status s = quorum_status(n->quorum);
+
+    return s.role == MEMBER_LOOKING && !s.stopping;
+}
+
 void ensemble_node_start(struct ensemble_node *n)
 {
     struct ensemble_fixture *f = n->fixture;
     struct member_ensemble ensemble = {
-        .ask = node_ask, .config = &f->config, .snapshot = node_snapshot, .host = n};
+        .ask = node_ask,
+        .config = &f->config,
+        .snapshot = node_snapshot,
+        .is_looking = node_is_looking,
+        .host = n,
+    };
     struct member_options options = {
-        .server = fixture_options(), .ensemble = &ensemble, .seed = (uint64_t)n->sid};
+        .server = f->options, .ensemble = &ensemble, .seed = (uint64_t)n->sid};
     struct history history;
     struct tree *tree;
 
@@ -620,7 +633,16 @@ static void configure(struct ensemble_fixture *f)
 
 void ensemble_fixture_init(struct ensemble_fixture *f, size_t n_voters, size_t n_observers)
 {
-    *f = (struct ensemble_fixture){.n_nodes = n_voters + n_observers,
+    struct server_options options = fixture_options();
+
+    ensemble_fixture_init_with(f, n_voters, n_observers, &options);
+}
+
+void ensemble_fixture_init_with(struct ensemble_fixture *f, size_t n_voters, size_t n_observers,
+                                const struct server_options *options)
+{
+    *f = (struct ensemble_fixture){.options = *options,
+                                   .n_nodes = n_voters + n_observers,
                                    .n_voters = n_voters,
                                    .now_us = 1000000000,
                                    .wall_ms = 1794709440000};
@@ -713,7 +735,8 @@ static struct connection *ask_to_join(struct ensemble_node *n, int64_t session_i
     struct connect_request r = {.timeout_ms = timeout_ms,
                                 .session_id = session_id,
                                 .password = bytes_of(password, PASSWORD_BYTES),
-                                .has_read_only = true};
+                                .has_read_only = true,
+                                .read_only = n->fixture->read_only_clients};
     struct peer peer = {.ip = "127.0.0.1", .port = 40001};
     struct connection *c;
     struct strbuf frame;

@@ -41,6 +41,8 @@ struct ensemble_node {
 
 struct ensemble_fixture {
     struct quorum_config config;
+    struct server_options options;
+    bool read_only_clients;                   /* new links say that they only read */
     struct ensemble_node nodes[ENSEMBLE_MAX]; /* number sid - 1 */
     size_t n_nodes, n_voters;
     struct list events;
@@ -54,6 +56,8 @@ struct ensemble_fixture {
 
 /* Members 1 to n_voters vote, those behind them observe. All are started. */
 void ensemble_fixture_init(struct ensemble_fixture *f, size_t n_voters, size_t n_observers);
+void ensemble_fixture_init_with(struct ensemble_fixture *f, size_t n_voters, size_t n_observers,
+                                const struct server_options *options);
 void ensemble_fixture_fini(struct ensemble_fixture *f);
 
 /* Delivers what is under way, until nothing is; then lets time pass, in ticks. */

@@ -325,6 +325,9 @@ static const struct value_case value_cases[] = {
     BOOLEAN("db.autocreate", "false", ensemble.db_autocreate, false),
     BOOLEAN("multiAddress.enabled", "true", ensemble.multi_address, true),
     BOOLEAN("readonlymode.enabled", "true", server.read_only_mode, true),
+    BOOLEAN("leaderServes", "no", ensemble.leader_serves, false),
+    BOOLEAN("localSessionsEnabled", "true", ensemble.local_sessions, true),
+    BOOLEAN("localSessionsUpgradingEnabled", "true", ensemble.upgrade_sessions, true),
     BOOLEAN("skipACL", "yes", server.skip_acl, true),
     STRING("DigestAuthenticationProvider.superDigest", "super:xyz=", security.super_digest,
            "super:xyz="),
@@ -676,7 +679,6 @@ static void what_is_asked_for_in_vain_is_said(void **state)
         "superUser.2=x",
         "ssl.hostnameVerification=false",
         "quorumCnxnTimeoutMs=4000",
-        "localSessionsEnabled=true",
         "metricsProvider.className=PrometheusMetricsProvider",
     };
     struct fixture *f = *state;

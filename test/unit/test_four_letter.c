@@ -734,6 +734,80 @@ static void a_learner_dumps_sessions_without_their_end(void **state)
     clear_scene(&x);
 }
 
+static void who_serves_readers_only_says_so(void **state)
+{
+    static const char *const words[] = {"srvr", "isro", "ruok"};
+    struct scene x;
+    char *conf = recorded_of("conf", "readonly");
+    const char *mntr;
+
+    (void)state;
+    set_scene(&x);
+    become(&x, ROLE_READ_ONLY);
+    x.f.role.standing = NULL;
+    x.f.server->facts.server_id = 1;
+    x.f.server->facts.quorum_port = 22311;
+    x.f.server->facts.election_port = 22321;
+    for (size_t i = 0; i < TEST_COUNT(words); i++) {
+        char *expected = recorded_of(words[i], "readonly");
+
+        assert_same_shape(fixture_word(&x.f, words[i]), expected);
+        free(expected);
+    }
+    assert_string_equal(strstr(fixture_word(&x.f, "conf"), "serverId="), strstr(conf, "serverId="));
+    free(conf);
+    assert_non_null(strstr(fixture_word(&x.f, "stat"),
+                           "\nREAD-ONLY mode; serving only read-only clients\nClients:\n"));
+    mntr = fixture_word(&x.f, "mntr");
+    assert_non_null(strstr(mntr, "zk_server_state\tread-only\n"));
+    assert_null(strstr(mntr, "zk_peer_state"));
+    assert_non_null(strstr(fixture_word(&x.f, "dump"), "dump:\nGlobal Sessions(2):\n"));
+    x.f.role.kind = ROLE_ALONE;
+    clear_scene(&x);
+}
+
+/* The one of this server is listed with its end, the others as before. */
+static void local_sessions_are_dumped_by_themselves(void **state)
+{
+    struct scene x;
+    struct connection *c;
+    char expected[64];
+
+    (void)state;
+    set_scene(&x);
+    x.f.server->options.local_sessions = true;
+    assert_non_null(strstr(fixture_word(&x.f, "dump"),
+                           "dump:\nLocal Session Sets (0)/(0):\nGlobal Session Sets ("));
+    c = fixture_client(&x.f, 10000);
+    snprintf(expected, sizeof(expected), ":\n\t0x%" PRIx64 "\nGlobal Session Sets (2)/(2):\n",
+             (uint64_t)c->session_id);
+    assert_non_null(
+        strstr(fixture_word(&x.f, "dump"), "Local Session Sets (1)/(1):\n1 expire at "));
+    assert_non_null(strstr(fixture_word(&x.f, "dump"), expected));
+    become(&x, ROLE_OBSERVER);
+    assert_non_null(strstr(fixture_word(&x.f, "dump"), "\nGlobal Sessions(2):\n"));
+    assert_non_null(strstr(fixture_word(&x.f, "mntr"), "zk_local_sessions\t1\n"));
+    assert_non_null(strstr(fixture_word(&x.f, "mntr"), "zk_global_sessions\t2\n"));
+    clear_scene(&x);
+}
+
+static void a_leader_may_serve_nobody(void **state)
+{
+    char *expected = recorded_of("srvr", "notserving");
+    struct scene x;
+
+    (void)state;
+    set_scene(&x);
+    x.f.server->options.leader_serves_nobody = true;
+    become(&x, ROLE_LEADER);
+    assert_string_equal(fixture_word(&x.f, "srvr"), expected);
+    assert_string_equal(fixture_word(&x.f, "isro"), "null");
+    become(&x, ROLE_FOLLOWER);
+    assert_string_equal(fixture_word(&x.f, "isro"), "rw");
+    free(expected);
+    clear_scene(&x);
+}
+
 static void who_looks_for_a_leader_does_not_serve(void **state)
 {
     static const char *const words[] = {"ruok", "isro", "gtmk", "srvr", "stat", "mntr",
@@ -828,6 +902,9 @@ int main(void)
         cmocka_unit_test(conf_of_a_member_ends_with_the_membership),
         cmocka_unit_test(a_leader_tells_the_sizes_of_its_proposals),
         cmocka_unit_test(a_learner_dumps_sessions_without_their_end),
+        cmocka_unit_test(who_serves_readers_only_says_so),
+        cmocka_unit_test(local_sessions_are_dumped_by_themselves),
+        cmocka_unit_test(a_leader_may_serve_nobody),
         cmocka_unit_test(who_looks_for_a_leader_does_not_serve),
         cmocka_unit_test(dates_are_javas),
         cmocka_unit_test(ipv6_addresses_stand_in_brackets),

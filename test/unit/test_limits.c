@@ -12,14 +12,14 @@ static struct limit_options bucket(int64_t tokens, int64_t fill_ms, int64_t fill
 }
 
 static int admitted(struct connection_throttle *t, const struct limit_options *o, int64_t now_ms,
-                    bool renewal, int tries)
+                    enum throttle_kind kind, int tries)
 {
     struct prng prng;
     int n = 0;
 
     prng_seed(&prng, (uint64_t)now_ms);
     for (int i = 0; i < tries; i++) {
-        n += throttle_admit(t, o, now_ms, renewal, &prng) ? 1 : 0;
+        n += throttle_admit(t, o, now_ms, kind, &prng) ? 1 : 0;
     }
     return n;
 }

@@ -153,7 +153,7 @@ static void sessions_come_in_the_order_of_their_end(void **state)
     fixture_client(&f, 40000);
     fixture_client(&f, 10000);
     fixture_client(&f, 20000);
-    report_sessions(f.server, &dues);
+    report_sessions(f.server, false, &dues);
     assert_int_equal(dues.n, 3);
     for (size_t i = 1; i < dues.n; i++) {
         assert_true(dues.rows[i - 1].at_wall_ms < dues.rows[i].at_wall_ms);
