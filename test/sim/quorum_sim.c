@@ -38,12 +38,13 @@ struct selection {
     size_t n, n_kept;
 };
 
-static void select_items(struct plan *out, const struct plan *whole, const struct selection *s)
+static void select_items(struct trouble_plan *out, const struct trouble_plan *whole,
+                         const struct selection *s)
 {
-    plan_copy(out, whole);
+    trouble_plan_copy(out, whole);
     for (size_t i = 0; i < whole->n; i++) {
         if (s->kept[i]) {
-            plan_add(out, whole->items[i]);
+            trouble_plan_add(out, whole->items[i]);
         }
     }
 }
@@ -57,17 +58,17 @@ static bool same_rule(const char *a, const char *b)
 }
 
 /* In the same way. */
-static bool still_fails(const struct plan *whole, const struct selection *s,
+static bool still_fails(const struct trouble_plan *whole, const struct selection *s,
                         char why[SIM_WHY_BYTES])
 {
     struct totals ignored = {0};
-    struct plan plan;
+    struct trouble_plan plan;
     char now[SIM_WHY_BYTES];
     bool failed;
 
     select_items(&plan, whole, s);
     failed = !sim_run(&plan, NULL, &ignored, now) && same_rule(now, why);
-    plan_fini(&plan);
+    trouble_plan_fini(&plan);
     if (failed) {
         memcpy(why, now, sizeof(now));
     }
@@ -75,7 +76,7 @@ static bool still_fails(const struct plan *whole, const struct selection *s,
 }
 
 /* Leaves out the `many` kept items from the `at`-th on; false: then nothing fails any more. */
-static bool leave_out(const struct plan *whole, struct selection *s, size_t at, size_t many,
+static bool leave_out(const struct trouble_plan *whole, struct selection *s, size_t at, size_t many,
                       char why[SIM_WHY_BYTES])
 {
     bool *before = must_alloc(s->n * sizeof(bool));
@@ -99,7 +100,7 @@ static bool leave_out(const struct plan *whole, struct selection *s, size_t at, 
 }
 
 /* Half of it, a quarter of it, ... single items, as long as it goes on failing. */
-static void shrink(const struct plan *whole, struct selection *s, char why[SIM_WHY_BYTES])
+static void shrink(const struct trouble_plan *whole, struct selection *s, char why[SIM_WHY_BYTES])
 {
     size_t many = s->n_kept / 2, runs = 0;
     bool shorter;
@@ -117,7 +118,7 @@ static void shrink(const struct plan *whole, struct selection *s, char why[SIM_W
     }
 }
 
-static void print_replay(const struct plan *whole, const struct selection *s,
+static void print_replay(const struct trouble_plan *whole, const struct selection *s,
                          const struct options *o)
 {
     const char *comma = "";
@@ -127,7 +128,7 @@ static void print_replay(const struct plan *whole, const struct selection *s,
     for (size_t i = 0; i < whole->n; i++) {
         if (s->kept[i]) {
             strbuf_clear(&line);
-            plan_item_write(&whole->items[i], &line);
+            trouble_item_write(&whole->items[i], &line);
             printf("    %s\n", strbuf_cstr(&line));
         }
     }
@@ -156,7 +157,7 @@ static void select_all(struct selection *s, size_t n)
     s->n = s->n_kept = n;
 }
 
-static void report_failure(const struct plan *plan, const struct options *o,
+static void report_failure(const struct trouble_plan *plan, const struct options *o,
                            char why[SIM_WHY_BYTES])
 {
     struct selection s;
@@ -187,18 +188,18 @@ static void select_listed(struct selection *s, const char *list)
 }
 
 /* A run of a part of a plan, as --keep lists it. */
-static bool run_part(const struct plan *whole, const struct options *o, struct totals *t,
+static bool run_part(const struct trouble_plan *whole, const struct options *o, struct totals *t,
                      char why[SIM_WHY_BYTES])
 {
     struct selection s;
-    struct plan part;
+    struct trouble_plan part;
     bool good;
 
     select_all(&s, whole->n);
     select_listed(&s, o->keep);
     select_items(&part, whole, &s);
     good = sim_run(&part, o->trace ? stdout : NULL, t, why);
-    plan_fini(&part);
+    trouble_plan_fini(&part);
     free(s.kept);
     if (!good) {
         printf("seed %" PRIu64 ": %s\n", whole->seed, why);
@@ -209,10 +210,10 @@ static bool run_part(const struct plan *whole, const struct options *o, struct t
 static bool run_seed(uint64_t seed, const struct options *o, struct totals *t,
                      char why[SIM_WHY_BYTES])
 {
-    struct plan plan;
+    struct trouble_plan plan;
     bool good;
 
-    plan_make(&plan, seed, o->members);
+    trouble_plan_make(&plan, seed, o->members);
     if (o->keep != NULL) {
         good = run_part(&plan, o, t, why);
     } else {
@@ -221,7 +222,7 @@ static bool run_seed(uint64_t seed, const struct options *o, struct totals *t,
             report_failure(&plan, o, why);
         }
     }
-    plan_fini(&plan);
+    trouble_plan_fini(&plan);
     return good;
 }
 

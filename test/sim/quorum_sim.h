@@ -17,7 +17,8 @@ struct totals {
 
 /* False: a rule was broken, `why` says which. What the run had is then left where it is: the
  * program ends soon, and not by returning from main. `trace` NULL: none. */
-bool sim_run(const struct plan *plan, FILE *trace, struct totals *t, char why[SIM_WHY_BYTES]);
+bool sim_run(const struct trouble_plan *plan, FILE *trace, struct totals *t,
+             char why[SIM_WHY_BYTES]);
 
 /* A short life of an ensemble, again and again, with a crash of each member before each of its
  * effects. Not 0: a rule was broken, which is printed. */

@@ -12,13 +12,13 @@
 enum {
     SECOND_US = 1000000,
     MINUTE_US = 60 * SECOND_US, /* election messages are repeated that often at least */
-    LOOK_US = 100000,           /* so often a quiet world is looked at */
+    LOOK_US = 100000,           /* so often a quiet cluster is looked at */
     SETTLED_TICKS = 120, /* so long after the end of trouble at the latest everybody serves */
     CALLS_AT_THE_END = 2,
 };
 
 static jmp_buf *end_of_run;
-static struct world *current;
+static struct cluster *current;
 
 _Noreturn void __wrap_assert_failed(const char *expression, const char *file, int line);
 _Noreturn void __real_assert_failed(const char *expression, const char *file, int line);
@@ -29,37 +29,37 @@ _Noreturn void __wrap_assert_failed(const char *expression, const char *file, in
     if (current == NULL) {
         __real_assert_failed(expression, file, line);
     }
-    world_violated(current, "ASSERT(%s) at %s:%d", expression, file, line);
+    cluster_violated(current, "ASSERT(%s) at %s:%d", expression, file, line);
 }
 
-static void start_all(struct world *w)
+static void start_all(struct cluster *w)
 {
     for (int i = 0; i < w->n_members; i++) {
-        world_start(w, i);
+        cluster_start(w, i);
     }
 }
 
-static void run_until(struct world *w, int64_t limit_us)
+static void run_until(struct cluster *w, int64_t limit_us)
 {
-    while (world_step(w, limit_us)) {
+    while (cluster_step(w, limit_us)) {
     }
 }
 
 /* Everybody comes to serve the same again, soon, and every call has ended. */
-static void settle(struct world *w)
+static void settle(struct cluster *w)
 {
     int64_t ticks_us = SETTLED_TICKS * w->plan->tick_ms * 1000;
     int64_t end = w->now_us + (ticks_us < MINUTE_US ? MINUTE_US : ticks_us);
 
-    while (!world_all_run(w) || !world_is_settled(w)) {
+    while (!cluster_all_run(w) || !cluster_is_settled(w)) {
         if (w->now_us > end) {
-            world_violated(w, "liveness: not settled long after the trouble");
+            cluster_violated(w, "liveness: not settled long after the trouble");
         }
         run_until(w, w->now_us + LOOK_US);
     }
 }
 
-static void ask_everybody(struct world *w)
+static void ask_everybody(struct cluster *w)
 {
     uint64_t answered = w->judge.n_answered;
 
@@ -72,17 +72,17 @@ static void ask_everybody(struct world *w)
     settle(w);
     if (w->plan->counter_limit == 0 &&
         w->judge.n_answered != answered + (uint64_t)(2 * CALLS_AT_THE_END * w->n_members)) {
-        world_violated(w, "liveness: calls fail where everything is fair");
+        cluster_violated(w, "liveness: calls fail where everything is fair");
     }
 }
 
-static void live(struct world *w, struct totals *t)
+static void live(struct cluster *w, struct totals *t)
 {
     int64_t quiet;
 
     start_all(w);
     run_until(w, w->plan->trouble_us + 1);
-    world_calm(w);
+    cluster_calm(w);
     quiet = w->now_us;
     run_until(w, w->now_us + SECOND_US); /* what is under way arrives */
     settle(w);
@@ -93,7 +93,7 @@ static void live(struct world *w, struct totals *t)
     }
 }
 
-static void add_up(struct totals *t, const struct world *w)
+static void add_up(struct totals *t, const struct cluster *w)
 {
     t->runs++;
     t->events += w->n_events;
@@ -113,9 +113,10 @@ static void print_line(void *arg, const char *text)
     fprintf(arg, "%s\n", text);
 }
 
-bool sim_run(const struct plan *plan, FILE *trace, struct totals *t, char why[SIM_WHY_BYTES])
+bool sim_run(const struct trouble_plan *plan, FILE *trace, struct totals *t,
+             char why[SIM_WHY_BYTES])
 {
-    struct world *w = must_zalloc(sizeof(*w));
+    struct cluster *w = must_zalloc(sizeof(*w));
     jmp_buf end;
 
     end_of_run = &end;
@@ -124,7 +125,7 @@ bool sim_run(const struct plan *plan, FILE *trace, struct totals *t, char why[SI
         current = NULL;
         return false;
     }
-    world_init(w, plan);
+    cluster_init(w, plan, &toy_body);
     w->end = &end;
     w->line = trace == NULL ? NULL : print_line;
     w->line_arg = trace;
@@ -132,7 +133,7 @@ bool sim_run(const struct plan *plan, FILE *trace, struct totals *t, char why[SI
     live(w, t);
     current = NULL;
     add_up(t, w);
-    world_fini(w);
+    cluster_fini(w);
     free(w);
     return true;
 }

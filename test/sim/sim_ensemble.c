@@ -12,7 +12,7 @@ enum { MILLION = 1000000, SLOW_DISK_FACTOR = 60, LOOK_AGAIN_US = 100000 };
 
 /* ---- saying so ---- */
 
-void world_print(struct world *w, const char *format, ...)
+void cluster_print(struct cluster *w, const char *format, ...)
 {
     char text[1024];
     va_list args;
@@ -26,102 +26,102 @@ void world_print(struct world *w, const char *format, ...)
     w->line(w->line_arg, text);
 }
 
-_Noreturn void world_violated(struct world *w, const char *format, ...)
+_Noreturn void cluster_violated(struct cluster *w, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
     vsnprintf(w->why, sizeof(w->why), format, args);
     va_end(args);
-    world_print(w, "violated: %s", w->why);
+    cluster_print(w, "violated: %s", w->why);
     longjmp(*w->end, 1);
 }
 
 /* ---- members ---- */
 
-struct sim_member *world_member(struct world *w, int64_t sid)
+struct sim_member *cluster_member(struct cluster *w, int64_t sid)
 {
     ASSERT(sid > 0 && sid <= w->n_members);
     return &w->members[sid - 1];
 }
 
-int64_t member_sid(const struct sim_member *m)
+int64_t sim_member_sid(const struct sim_member *m)
 {
     return m->index + 1;
 }
 
-bool member_is_paused(const struct sim_member *m)
+bool sim_member_is_paused(const struct sim_member *m)
 {
-    return m->paused_until_us > m->world->now_us;
+    return m->paused_until_us > m->cluster->now_us;
 }
 
-int64_t member_now_us(const struct sim_member *m)
+int64_t sim_member_now_us(const struct sim_member *m)
 {
-    int64_t now = m->world->now_us;
+    int64_t now = m->cluster->now_us;
 
     return now + now * m->clock_per_million / MILLION + m->clock_ahead_us;
 }
 
-/* When the world's clock shows it; roughly, and never before. */
-static int64_t world_time(const struct sim_member *m, int64_t its_us)
+/* When the cluster's clock shows it; roughly, and never before. */
+static int64_t cluster_time(const struct sim_member *m, int64_t its_us)
 {
-    int64_t wait = its_us - member_now_us(m);
+    int64_t wait = its_us - sim_member_now_us(m);
 
-    return m->world->now_us + (wait <= 0 ? 0 : wait + wait / 64 + 1);
+    return m->cluster->now_us + (wait <= 0 ? 0 : wait + wait / 64 + 1);
 }
 
-static void member_woken(void *world, const struct event *e);
-static void job_ended(void *world, const struct event *e);
+static void sim_member_woken(void *cluster, const struct sim_event *e);
+static void job_ended(void *cluster, const struct sim_event *e);
 
-static void put(struct world *w, int64_t due_us, void (*happen)(void *, const struct event *),
+static void put(struct cluster *w, int64_t due_us, void (*happen)(void *, const struct sim_event *),
                 void *subject, uint64_t detail)
 {
-    event_queue_put(
-        &w->events,
-        (struct event){.due_us = due_us, .happen = happen, .subject = subject, .detail = detail});
+    sim_queue_put(&w->events,
+                  (struct sim_event){
+                      .due_us = due_us, .happen = happen, .subject = subject, .detail = detail});
 }
 
-void member_wake_at(struct sim_member *m, int64_t its_us)
+void sim_member_wake_at(struct sim_member *m, int64_t its_us)
 {
-    struct world *w = m->world;
-    int64_t due = world_time(m, its_us);
+    struct cluster *w = m->cluster;
+    int64_t due = cluster_time(m, its_us);
 
     if (m->woken_at_us <= w->now_us || due < m->woken_at_us) {
         m->woken_at_us = due;
-        put(w, due, member_woken, m, m->life);
+        put(w, due, sim_member_woken, m, m->life);
     }
 }
 
-static void member_woken(void *world, const struct event *e)
+static void sim_member_woken(void *cluster, const struct sim_event *e)
 {
     struct sim_member *m = e->subject;
-    struct world *w = world;
+    struct cluster *w = cluster;
 
     if (e->detail != m->life || !m->runs || e->due_us != m->woken_at_us) {
         return;
     }
-    if (member_is_paused(m)) {
+    if (sim_member_is_paused(m)) {
         m->woken_at_us = m->paused_until_us;
-        put(w, m->woken_at_us, member_woken, m, m->life);
+        put(w, m->woken_at_us, sim_member_woken, m, m->life);
         return;
     }
-    toy_wake(m);
+    sim_carrier_wake(m);
 }
 
 static int64_t disk_time(struct sim_member *m)
 {
-    struct world *w = m->world;
+    struct cluster *w = m->cluster;
     int64_t jitter = (int64_t)prng_below(&w->random, (uint64_t)w->plan->disk_jitter_us);
     int64_t time = w->plan->disk_us + jitter;
 
-    return m->toy.disk.slow_until_us > w->now_us ? time * SLOW_DISK_FACTOR : time;
+    return m->carrier.disk.slow_until_us > w->now_us ? time * SLOW_DISK_FACTOR : time;
 }
 
-void member_serve_disk(struct sim_member *m)
+void sim_member_serve_disk(struct sim_member *m)
 {
     for (int lane = 0; lane < N_LANES; lane++) {
-        if (toy_disk_begin(&m->toy.disk, (enum toy_lane)lane)) {
-            put(m->world, m->world->now_us + disk_time(m), job_ended, m,
+        if (toy_disk_begin(&m->carrier.disk, (enum toy_lane)lane)) {
+            put(m->cluster, m->cluster->now_us + disk_time(m), job_ended, m,
                 m->life << 1 | (uint64_t)lane);
         }
     }
@@ -132,66 +132,66 @@ static bool sync_fails(struct toy_disk *d, enum toy_lane lane)
     return lane == LANE_LOG && d->sync_fails && d->lanes[lane].first->kind == JOB_SYNC;
 }
 
-static void job_ended(void *world, const struct event *e)
+static void job_ended(void *cluster, const struct sim_event *e)
 {
     struct sim_member *m = e->subject;
-    struct world *w = world;
+    struct cluster *w = cluster;
     enum toy_lane lane = e->detail & 1 ? LANE_EPOCH : LANE_LOG;
 
     if (e->detail >> 1 != m->life || !m->runs) {
         return;
     }
-    if (member_is_paused(m)) {
+    if (sim_member_is_paused(m)) {
         put(w, m->paused_until_us, job_ended, m, e->detail);
-    } else if (sync_fails(&m->toy.disk, lane)) {
-        world_print(w, "%.6f m%d sync fails", (double)w->now_us / MILLION, m->index + 1);
-        world_crash(w, m->index, CRASH_DISK, w->now_us + LOOK_AGAIN_US);
+    } else if (sync_fails(&m->carrier.disk, lane)) {
+        cluster_print(w, "%.6f m%d sync fails", (double)w->now_us / MILLION, m->index + 1);
+        cluster_crash(w, m->index, CRASH_DISK, w->now_us + LOOK_AGAIN_US);
     } else {
-        toy_job_done(m, toy_disk_end(&m->toy.disk, lane));
+        sim_carrier_job_done(m, toy_disk_end(&m->carrier.disk, lane));
     }
 }
 
-static void snapshot_sent(void *world, const struct event *e)
+static void snapshot_sent(void *cluster, const struct sim_event *e)
 {
     struct sim_member *m = e->subject;
-    struct world *w = world;
+    struct cluster *w = cluster;
 
     if (e->detail >> 32 != m->life || !m->runs) {
         return;
     }
-    if (member_is_paused(m)) {
+    if (sim_member_is_paused(m)) {
         put(w, m->paused_until_us, snapshot_sent, m, e->detail);
     } else {
-        toy_snapshot_sent(m, e->detail & UINT32_MAX);
+        sim_carrier_snapshot_sent(m, e->detail & UINT32_MAX);
     }
 }
 
-static void snapshot_due(void *world, const struct event *e)
+static void snapshot_due(void *cluster, const struct sim_event *e)
 {
     struct sim_member *m = e->subject;
-    struct world *w = world;
+    struct cluster *w = cluster;
 
     if (e->detail >> 32 != m->life || !m->runs) {
         return;
     }
-    if (member_is_paused(m)) {
+    if (sim_member_is_paused(m)) {
         put(w, m->paused_until_us, snapshot_due, m, e->detail);
     } else {
-        toy_snapshot_due(m, e->detail & UINT32_MAX);
+        sim_carrier_snapshot_due(m, e->detail & UINT32_MAX);
     }
 }
 
-void member_walks_later(struct sim_member *m, uint64_t link)
+void sim_member_walks_later(struct sim_member *m, uint64_t link)
 {
-    struct world *w = m->world;
+    struct cluster *w = m->cluster;
     int64_t wait_us = (int64_t)prng_below(&w->random, 10 * (uint64_t)w->plan->disk_jitter_us);
 
     put(w, w->now_us + wait_us, snapshot_due, m, m->life << 32 | link);
 }
 
-void member_sends_snapshot(struct sim_member *m, uint64_t link, struct bytes snapshot)
+void sim_member_sends_snapshot(struct sim_member *m, uint64_t link, struct bytes snapshot)
 {
-    struct world *w = m->world;
+    struct cluster *w = m->cluster;
     int64_t takes_us = (int64_t)prng_below(&w->random, 20 * (uint64_t)w->plan->disk_jitter_us);
 
     ASSERT(m->life < UINT64_C(1) << 31 && link <= UINT32_MAX);
@@ -199,58 +199,59 @@ void member_sends_snapshot(struct sim_member *m, uint64_t link, struct bytes sna
     put(w, w->now_us + takes_us, snapshot_sent, m, m->life << 32 | link);
 }
 
-bool member_may_do(struct sim_member *m)
+bool sim_member_may_do(struct sim_member *m)
 {
     if (m->effects_to_crash == 0 || --m->effects_to_crash > 0) {
         m->n_effects++;
         return true;
     }
-    world_crash(m->world, m->index, m->crash_power ? CRASH_POWER : CRASH_KILLED, m->crash_until_us);
+    cluster_crash(m->cluster, m->index, m->crash_power ? CRASH_POWER : CRASH_KILLED,
+                  m->crash_until_us);
     return false;
 }
 
 /* ---- what arrives ---- */
 
-static void arrived_notification(void *world, int to, int from, struct bytes message)
+static void arrived_notification(void *cluster, int to, int from, struct bytes message)
 {
-    struct world *w = world;
+    struct cluster *w = cluster;
 
-    toy_notification(&w->members[to], from + 1, message);
+    sim_carrier_notification(&w->members[to], from + 1, message);
 }
 
-static void arrived_link_up(void *world, int member, uint64_t link, int peer, bool dialled)
+static void arrived_link_up(void *cluster, int member, uint64_t link, int peer, bool dialled)
 {
-    struct world *w = world;
+    struct cluster *w = cluster;
 
-    toy_link_up(&w->members[member], link, peer + 1, dialled);
+    sim_carrier_link_up(&w->members[member], link, peer + 1, dialled);
 }
 
-static void arrived_link_down(void *world, int member, uint64_t link)
+static void arrived_link_down(void *cluster, int member, uint64_t link)
 {
-    struct world *w = world;
+    struct cluster *w = cluster;
 
-    toy_link_down(&w->members[member], link);
+    sim_carrier_link_down(&w->members[member], link);
 }
 
-static void arrived_dial_failed(void *world, int member, int peer)
+static void arrived_dial_failed(void *cluster, int member, int peer)
 {
-    struct world *w = world;
+    struct cluster *w = cluster;
 
-    toy_dial_failed(&w->members[member], peer + 1);
+    sim_carrier_dial_failed(&w->members[member], peer + 1);
 }
 
-static void arrived_packet(void *world, int member, uint64_t link, struct bytes bytes)
+static void arrived_packet(void *cluster, int member, uint64_t link, struct bytes bytes)
 {
-    struct world *w = world;
+    struct cluster *w = cluster;
 
-    toy_packet(&w->members[member], link, bytes);
+    sim_carrier_packet(&w->members[member], link, bytes);
 }
 
-static void arrived_refusal(void *world, int member, int peer)
+static void arrived_refusal(void *cluster, int member, int peer)
 {
-    struct world *w = world;
+    struct cluster *w = cluster;
 
-    toy_refused(&w->members[member], peer + 1);
+    sim_carrier_refused(&w->members[member], peer + 1);
 }
 
 static const struct mesh_host mesh_host = {
@@ -264,36 +265,36 @@ static const struct mesh_host mesh_host = {
 
 /* ---- starting and stopping ---- */
 
-void world_start(struct world *w, int member)
+void cluster_start(struct cluster *w, int member)
 {
     struct sim_member *m = &w->members[member];
 
     ASSERT(!m->runs);
-    world_print(w, "%.6f m%d starts", (double)w->now_us / MILLION, member + 1);
+    cluster_print(w, "%.6f m%d starts", (double)w->now_us / MILLION, member + 1);
     m->runs = true;
     m->life++;
     m->woken_at_us = 0;
     m->paused_until_us = 0;
     mesh_started(&w->mesh, member);
-    toy_start(m);
+    sim_carrier_start(m);
 }
 
-static void start_due(void *world, const struct event *e)
+static void start_due(void *cluster, const struct sim_event *e)
 {
-    struct world *w = world;
+    struct cluster *w = cluster;
     struct sim_member *m = e->subject;
 
     if (m->runs || e->detail != m->life) {
         return;
     }
-    if (m->toy.disk.is_full) {
+    if (m->carrier.disk.is_full) {
         put(w, w->now_us + LOOK_AGAIN_US, start_due, m, m->life);
     } else {
-        world_start(w, m->index);
+        cluster_start(w, m->index);
     }
 }
 
-void world_crash(struct world *w, int member, enum crash_kind kind, int64_t until_us)
+void cluster_crash(struct cluster *w, int member, enum crash_kind kind, int64_t until_us)
 {
     static const char *const names[] = {"is killed", "loses power", "ends"};
     struct sim_member *m = &w->members[member];
@@ -301,28 +302,29 @@ void world_crash(struct world *w, int member, enum crash_kind kind, int64_t unti
     if (!m->runs) {
         return;
     }
-    world_print(w, "%.6f m%d %s", (double)w->now_us / MILLION, member + 1, names[kind]);
+    cluster_print(w, "%.6f m%d %s", (double)w->now_us / MILLION, member + 1, names[kind]);
     m->runs = false;
     m->effects_to_crash = 0;
-    toy_crash(m);
+    sim_carrier_crash(m);
     mesh_stopped(&w->mesh, member, kind == CRASH_POWER);
-    toy_disk_crash(&m->toy.disk, w->plan->without_luck ? NULL : &w->random, kind != CRASH_KILLED);
+    toy_disk_crash(&m->carrier.disk, w->plan->without_luck ? NULL : &w->random,
+                   kind != CRASH_KILLED);
     judge_recovered(m);
-    if (until_us != FOR_EVER) {
+    if (until_us != NOT_BY_ITSELF) {
         put(w, until_us > w->now_us ? until_us : w->now_us, start_due, m, m->life);
     }
 }
 
 /* ---- the plan ---- */
 
-static bool is_between(const struct plan_item *i, int a, int b)
+static bool is_between(const struct trouble_item *i, int a, int b)
 {
     bool sides = (i->set >> a & 1) != (i->set >> b & 1);
 
-    return sides && (i->kind == PLAN_SPLIT || (a != i->a && b != i->a));
+    return sides && (i->kind == TROUBLE_SPLIT || (a != i->a && b != i->a));
 }
 
-static void block_many(struct world *w, const struct plan_item *i, bool blocked)
+static void block_many(struct cluster *w, const struct trouble_item *i, bool blocked)
 {
     for (int a = 0; a < w->n_members; a++) {
         for (int b = 0; b < w->n_members; b++) {
@@ -333,34 +335,34 @@ static void block_many(struct world *w, const struct plan_item *i, bool blocked)
     }
 }
 
-static void block(struct world *w, const struct plan_item *i, bool blocked)
+static void block(struct cluster *w, const struct trouble_item *i, bool blocked)
 {
-    if (i->kind == PLAN_SPLIT || i->kind == PLAN_BRIDGE) {
+    if (i->kind == TROUBLE_SPLIT || i->kind == TROUBLE_BRIDGE) {
         block_many(w, i, blocked);
         return;
     }
     mesh_block(&w->mesh, i->a, i->b, blocked);
-    if (i->kind == PLAN_CUT) {
+    if (i->kind == TROUBLE_CUT) {
         mesh_block(&w->mesh, i->b, i->a, blocked);
     }
 }
 
-static int64_t end_of(const struct world *w, const struct plan_item *i)
+static int64_t end_of(const struct cluster *w, const struct trouble_item *i)
 {
     int64_t end = w->now_us + i->for_us;
 
     if (i->for_us < 0) {
-        return FOR_EVER;
+        return NOT_BY_ITSELF;
     }
     return end > w->plan->trouble_us ? w->plan->trouble_us : end;
 }
 
-static void begin_crash(struct world *w, const struct plan_item *i)
+static void begin_crash(struct cluster *w, const struct trouble_item *i)
 {
     struct sim_member *m = &w->members[i->a];
 
     if (i->amount == 0) {
-        world_crash(w, i->a, i->power ? CRASH_POWER : CRASH_KILLED, end_of(w, i));
+        cluster_crash(w, i->a, i->power ? CRASH_POWER : CRASH_KILLED, end_of(w, i));
     } else if (m->runs && m->effects_to_crash == 0) {
         m->effects_to_crash = i->amount;
         m->crash_power = i->power;
@@ -368,7 +370,7 @@ static void begin_crash(struct world *w, const struct plan_item *i)
     }
 }
 
-static void begin_pause(struct world *w, const struct plan_item *i)
+static void begin_pause(struct cluster *w, const struct trouble_item *i)
 {
     struct sim_member *m = &w->members[i->a];
     int64_t until = end_of(w, i);
@@ -381,17 +383,17 @@ static void begin_pause(struct world *w, const struct plan_item *i)
 
 static void ask(struct sim_member *m, enum toy_ask what, uint64_t times);
 
-static void asked_again(void *world, const struct event *e)
+static void asked_again(void *cluster, const struct sim_event *e)
 {
-    (void)world;
+    (void)cluster;
     ask(e->subject, (enum toy_ask)(e->detail >> 32), e->detail & UINT32_MAX);
 }
 
 /* Who is paused finds it when it goes on. */
 static void ask(struct sim_member *m, enum toy_ask what, uint64_t times)
 {
-    if (m->runs && member_is_paused(m)) {
-        put(m->world, m->paused_until_us, asked_again, m, (uint64_t)what << 32 | times);
+    if (m->runs && sim_member_is_paused(m)) {
+        put(m->cluster, m->paused_until_us, asked_again, m, (uint64_t)what << 32 | times);
         return;
     }
     for (uint64_t k = 0; k < times && m->runs; k++) {
@@ -399,28 +401,28 @@ static void ask(struct sim_member *m, enum toy_ask what, uint64_t times)
     }
 }
 
-static void begin_member_trouble(struct world *w, const struct plan_item *i)
+static void begin_member_trouble(struct cluster *w, const struct trouble_item *i)
 {
     struct sim_member *m = &w->members[i->a];
-    struct toy_disk *d = &m->toy.disk;
+    struct toy_disk *d = &m->carrier.disk;
 
     switch (i->kind) {
-    case PLAN_SLOW_DISK:
+    case TROUBLE_SLOW_DISK:
         d->slow_until_us = end_of(w, i);
         break;
-    case PLAN_SYNC_FAILS:
+    case TROUBLE_SYNC_FAILS:
         d->sync_fails = m->runs;
         break;
-    case PLAN_DISK_FULL:
+    case TROUBLE_DISK_FULL:
         d->is_full = true;
         break;
-    case PLAN_CLOCK:
+    case TROUBLE_CLOCK:
         m->clock_ahead_us += i->amount;
         break;
-    case PLAN_PURGE:
-    case PLAN_RESIGN:
-        if (m->runs && !member_is_paused(m)) {
-            (i->kind == PLAN_PURGE ? toy_purge : toy_resign)(m);
+    case TROUBLE_PURGE:
+    case TROUBLE_RESIGN:
+        if (m->runs && !sim_member_is_paused(m)) {
+            (i->kind == TROUBLE_PURGE ? sim_carrier_purge : sim_carrier_resign)(m);
         }
         break;
     default:
@@ -428,31 +430,31 @@ static void begin_member_trouble(struct world *w, const struct plan_item *i)
     }
 }
 
-static void begin_item(struct world *w, const struct plan_item *i)
+static void begin_item(struct cluster *w, const struct trouble_item *i)
 {
     switch (i->kind) {
-    case PLAN_WRITE:
+    case TROUBLE_WRITE:
         ask(&w->members[i->a], ASK_WRITE, (uint64_t)i->amount);
         break;
-    case PLAN_SYNC:
+    case TROUBLE_SYNC:
         ask(&w->members[i->a], ASK_SYNC, 1);
         break;
-    case PLAN_REVALIDATE:
+    case TROUBLE_REVALIDATE:
         ask(&w->members[i->a], ASK_REVALIDATE, 1);
         break;
-    case PLAN_CRASH:
+    case TROUBLE_CRASH:
         begin_crash(w, i);
         break;
-    case PLAN_PAUSE:
+    case TROUBLE_PAUSE:
         begin_pause(w, i);
         break;
-    case PLAN_RESET:
+    case TROUBLE_RESET:
         mesh_reset(&w->mesh, i->a, i->b);
         break;
-    case PLAN_BLOCK:
-    case PLAN_CUT:
-    case PLAN_SPLIT:
-    case PLAN_BRIDGE:
+    case TROUBLE_BLOCK:
+    case TROUBLE_CUT:
+    case TROUBLE_SPLIT:
+    case TROUBLE_BRIDGE:
         block(w, i, true);
         break;
     default:
@@ -460,45 +462,45 @@ static void begin_item(struct world *w, const struct plan_item *i)
     }
 }
 
-void world_end(struct world *w, const struct plan_item *i)
+void cluster_end(struct cluster *w, const struct trouble_item *i)
 {
     struct sim_member *m = &w->members[i->a];
 
     switch (i->kind) {
-    case PLAN_PAUSE:
-        if (!member_is_paused(m) && m->runs) {
+    case TROUBLE_PAUSE:
+        if (!sim_member_is_paused(m) && m->runs) {
             mesh_pause(&w->mesh, i->a, false);
         }
         break;
-    case PLAN_BLOCK:
-    case PLAN_CUT:
-    case PLAN_SPLIT:
-    case PLAN_BRIDGE:
+    case TROUBLE_BLOCK:
+    case TROUBLE_CUT:
+    case TROUBLE_SPLIT:
+    case TROUBLE_BRIDGE:
         block(w, i, false);
         break;
-    case PLAN_DISK_FULL:
-        m->toy.disk.is_full = false;
+    case TROUBLE_DISK_FULL:
+        m->carrier.disk.is_full = false;
         break;
     default:
         break;
     }
 }
 
-static void item_ends(void *world, const struct event *e)
+static void item_ends(void *cluster, const struct sim_event *e)
 {
-    world_end(world, e->subject);
+    cluster_end(cluster, e->subject);
 }
 
 /* Who leads, or led last: of two that believe it the later one. */
-static int leader_of(const struct world *w)
+static int leader_of(const struct cluster *w)
 {
     int leader = 0;
 
     for (int i = 0; i < w->n_members; i++) {
-        const struct toy *t = &w->members[i].toy;
+        const struct sim_carrier *t = &w->members[i].carrier;
 
         if (t->leads &&
-            (!w->members[leader].toy.leads || t->epoch > w->members[leader].toy.epoch)) {
+            (!w->members[leader].carrier.leads || t->epoch > w->members[leader].carrier.epoch)) {
             leader = i;
         }
     }
@@ -506,44 +508,44 @@ static int leader_of(const struct world *w)
 }
 
 /* The item as it is meant now, for its beginning and for its end. */
-static struct plan_item *meant(struct world *w, const struct plan_item *i)
+static struct trouble_item *meant(struct cluster *w, const struct trouble_item *i)
 {
     struct begun_item *begun = must_alloc(sizeof(*begun));
 
     begun->item = *i;
     begun->next = w->begun;
     w->begun = begun;
-    if (i->a == PLAN_LEADER) {
+    if (i->a == TROUBLE_LEADER) {
         begun->item.a = leader_of(w);
         begun->item.b = i->b == begun->item.a ? (i->b + 1) % w->n_members : i->b;
     }
     return &begun->item;
 }
 
-void world_plan(struct world *w, const struct plan_item *item)
+void cluster_begin(struct cluster *w, const struct trouble_item *item)
 {
-    struct plan_item *i = meant(w, item);
+    struct trouble_item *i = meant(w, item);
     struct strbuf text;
 
     if (w->line != NULL) {
         strbuf_init(&text, STRBUF_NO_LIMIT);
-        plan_item_write(i, &text);
-        world_print(w, "----- %s", strbuf_cstr(&text));
+        trouble_item_write(i, &text);
+        cluster_print(w, "----- %s", strbuf_cstr(&text));
         strbuf_fini(&text);
     }
-    if (end_of(w, i) != FOR_EVER) {
+    if (end_of(w, i) != NOT_BY_ITSELF) {
         put(w, end_of(w, i), item_ends, i, 0);
     }
     begin_item(w, i);
 }
 
-static void item_begins(void *world, const struct event *e)
+static void item_begins(void *cluster, const struct sim_event *e)
 {
-    world_plan(world, e->subject);
+    cluster_begin(cluster, e->subject);
 }
 
 /* Items that begin later than the end of all trouble are left out. */
-static void put_plan(struct world *w)
+static void put_plan(struct cluster *w)
 {
     for (size_t i = 0; i < w->plan->n; i++) {
         if (w->plan->items[i].at_us < w->plan->trouble_us) {
@@ -552,20 +554,20 @@ static void put_plan(struct world *w)
     }
 }
 
-void world_calm(struct world *w)
+void cluster_calm(struct cluster *w)
 {
     w->is_quiet = true;
     for (int i = 0; i < w->n_members; i++) {
         w->members[i].effects_to_crash = 0;
-        w->members[i].toy.disk.sync_fails = false;
+        w->members[i].carrier.disk.sync_fails = false;
     }
 }
 
-/* ---- the world ---- */
+/* ---- the cluster ---- */
 
-static void add_groups(struct world *w, struct strbuf *why)
+static void add_groups(struct cluster *w, struct strbuf *why)
 {
-    const struct plan *p = w->plan;
+    const struct trouble_plan *p = w->plan;
     struct strbuf text;
 
     strbuf_init(&text, STRBUF_NO_LIMIT);
@@ -586,7 +588,7 @@ static void add_groups(struct world *w, struct strbuf *why)
     strbuf_fini(&text);
 }
 
-static void make_config(struct world *w)
+static void make_config(struct cluster *w)
 {
     struct strbuf why;
     char line[64];
@@ -597,7 +599,7 @@ static void make_config(struct world *w)
         snprintf(line, sizeof(line), "127.0.0.1:%d:%d%s", 2001 + i, 3001 + i,
                  i < w->plan->n_voters ? "" : ":observer");
         if (!quorum_config_add_server(&w->config, i + 1, line, false, &why)) {
-            world_violated(w, "%s", strbuf_cstr(&why));
+            cluster_violated(w, "%s", strbuf_cstr(&why));
         }
     }
     add_groups(w, &why);
@@ -605,9 +607,9 @@ static void make_config(struct world *w)
     strbuf_fini(&why);
 }
 
-void world_init(struct world *w, const struct plan *plan)
+void cluster_init(struct cluster *w, const struct trouble_plan *plan, const struct sim_body *body)
 {
-    *w = (struct world){.seed = plan->seed, .plan = plan};
+    *w = (struct cluster){.seed = plan->seed, .plan = plan, .body = body};
     w->n_members = plan->n_voters + plan->n_observers;
     prng_seed(&w->random, plan->seed ^ 0x6469736b);
     mesh_init(&w->mesh, w, &mesh_host, &w->events, &w->now_us, plan->seed ^ 0x6d657368,
@@ -619,19 +621,19 @@ void world_init(struct world *w, const struct plan *plan)
     judge_init(&w->judge);
     make_config(w);
     for (int i = 0; i < w->n_members; i++) {
-        w->members[i].world = w;
+        w->members[i].cluster = w;
         w->members[i].index = i;
         w->members[i].clock_per_million = plan->clock_per_million[i];
         w->members[i].clock_ahead_us = (int64_t)prng_below(&w->random, 1000) * MILLION;
-        toy_init(&w->members[i]);
+        sim_carrier_init(&w->members[i]);
     }
     put_plan(w);
 }
 
-void world_fini(struct world *w)
+void cluster_fini(struct cluster *w)
 {
     for (int i = 0; i < w->n_members; i++) {
-        toy_fini(&w->members[i]);
+        sim_carrier_fini(&w->members[i]);
     }
     while (w->begun != NULL) {
         struct begun_item *next = w->begun->next;
@@ -641,19 +643,19 @@ void world_fini(struct world *w)
     }
     judge_fini(&w->judge);
     mesh_fini(&w->mesh);
-    event_queue_fini(&w->events);
+    sim_queue_fini(&w->events);
     quorum_config_fini(&w->config);
 }
 
-bool world_step(struct world *w, int64_t limit_us)
+bool cluster_step(struct cluster *w, int64_t limit_us)
 {
-    struct event e;
+    struct sim_event e;
 
     if (w->events.n == 0 || w->events.events[0].due_us >= limit_us) {
         w->now_us = limit_us;
         return false;
     }
-    ASSERT(event_queue_take(&w->events, &e));
+    ASSERT(sim_queue_take(&w->events, &e));
     ASSERT(e.due_us >= w->now_us);
     w->now_us = e.due_us;
     w->n_events++;
@@ -661,17 +663,7 @@ bool world_step(struct world *w, int64_t limit_us)
     return true;
 }
 
-static bool has_calls(const struct toy *t)
-{
-    for (int ask = 0; ask < N_ASKS; ask++) {
-        if (t->calls[ask].first != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool world_all_run(const struct world *w)
+bool cluster_all_run(const struct cluster *w)
 {
     int n = 0;
 
@@ -681,22 +673,24 @@ bool world_all_run(const struct world *w)
     return n == w->n_members;
 }
 
-static bool is_at_rest(const struct toy *t)
+static bool is_at_rest(const struct sim_member *m)
 {
-    return t->serves && !has_calls(t) && t->disk.history.n == t->n_applied &&
+    const struct sim_carrier *t = &m->carrier;
+
+    return t->serves && m->cluster->body->is_idle(m) && t->disk.history.n == t->n_applied &&
            toy_disk_is_idle(&t->disk);
 }
 
-bool world_is_settled(struct world *w)
+bool cluster_is_settled(struct cluster *w)
 {
-    const struct toy *leader = &w->members[leader_of(w)].toy;
+    const struct sim_carrier *leader = &w->members[leader_of(w)].carrier;
     int n_leaders = 0;
 
     for (int i = 0; i < w->n_members; i++) {
-        const struct toy *t = &w->members[i].toy;
+        const struct sim_carrier *t = &w->members[i].carrier;
 
-        if (w->members[i].runs &&
-            (!is_at_rest(t) || t->epoch != leader->epoch || t->n_applied != leader->n_applied)) {
+        if (w->members[i].runs && (!is_at_rest(&w->members[i]) || t->epoch != leader->epoch ||
+                                   t->n_applied != leader->n_applied)) {
             return false;
         }
         n_leaders += t->leads;

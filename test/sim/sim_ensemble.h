@@ -3,23 +3,25 @@
  *
  *     plan      what will go wrong and what clients ask, made from the seed before anything runs
  *       |
- *     world     time, members that start, stop and pause, their clocks; carries out the plan
+ *     cluster   time, members that start, stop and pause, their clocks; carries out the plan
  *      / \
  *  mesh   disk  what lies between members and below them
  *      \ /
- *     member    a toy: a quorum, a history for a tree, clients that write numbers
+ *     carrier   of a member: its quorum, and what that asks for
+ *       |
+ *     body      tree and clients: a toy with numbers, or a real member
  *       |
  *     judge     looks at every input and every effect and ends the run when a rule is broken
  *
- * One member is one struct quorum (src/quorum), the real one. Members, disks and clients of another
- * kind can be put in the toy's place: world, mesh and plan know a member only by struct
- * sim_member's calls. */
+ * The quorums (src/quorum) are real in any case; cluster, mesh, plan and judge know nothing of the
+ * bodies. */
 #ifndef PAWL_TEST_SIM_ENSEMBLE_H
 #define PAWL_TEST_SIM_ENSEMBLE_H
 
 #include <setjmp.h>
 
 #include "quorum/config.h"
+#include "sim_ensemble_carrier.h"
 #include "sim_ensemble_disk.h"
 #include "sim_ensemble_judge.h"
 #include "sim_ensemble_mesh.h"
@@ -28,9 +30,11 @@
 
 enum { SIM_MEMBERS = MESH_MEMBERS };
 
+struct real;
+
 /* A process on a machine. */
 struct sim_member {
-    struct world *world;
+    struct cluster *cluster;
     int index;
     bool runs;
     uint64_t life;                             /* events of an earlier one do not concern it */
@@ -42,20 +46,24 @@ struct sim_member {
     bool crash_power;
     int64_t crash_until_us;
     const char *crash_before; /* the first effect whose trace has this; NULL: none */
-    struct toy toy;
+    struct sim_carrier carrier;
+    struct toy toy;    /* the body; or */
+    struct real *real; /* NULL: it does not run */
 };
 
 /* An item of the plan that has begun, with the member that it meant then. */
 struct begun_item {
     struct begun_item *next;
-    struct plan_item item;
+    struct trouble_item item;
 };
 
-struct world {
+struct cluster {
     uint64_t seed;
-    const struct plan *plan;
+    const struct trouble_plan *plan;
+    const struct sim_body *body; /* of all members */
+    void *body_arg;              /* what the bodies share */
     int64_t now_us;
-    struct event_queue events;
+    struct sim_queue events;
     struct mesh mesh;
     struct prng random; /* of disks */
     struct quorum_config config;
@@ -64,6 +72,8 @@ struct world {
     struct begun_item *begun;
     bool is_quiet; /* no more trouble */
     struct judge judge;
+    /* Somebody has delivered it, who serves: everybody will. NULL: nobody is told. */
+    void (*committed)(struct cluster *w, int64_t zxid, uint64_t value);
     uint64_t n_events, n_steps;
 
     /* What is printed, and where: NULL: nothing. */
@@ -76,50 +86,51 @@ struct world {
 };
 
 /* Made, nobody started yet. `plan` stays the caller's. */
-void world_init(struct world *w, const struct plan *plan);
-void world_fini(struct world *w);
+void cluster_init(struct cluster *w, const struct trouble_plan *plan, const struct sim_body *body);
+void cluster_fini(struct cluster *w);
 
 /* The next event; false: none is due before `limit_us`, which is the time now. */
-bool world_step(struct world *w, int64_t limit_us);
+bool cluster_step(struct cluster *w, int64_t limit_us);
 
 /* A rule is broken: does not return, the run ends. */
-_Noreturn void world_violated(struct world *w, const char *format, ...)
+_Noreturn void cluster_violated(struct cluster *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void world_print(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cluster_print(struct cluster *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* ---- what the plan asks for ---- */
 
 enum crash_kind { CRASH_KILLED, CRASH_POWER, CRASH_DISK };
 
 /* It begins now, and ends by itself where it has a duration. */
-void world_plan(struct world *w, const struct plan_item *item);
-void world_end(struct world *w, const struct plan_item *item); /* where it has a duration */
-void world_start(struct world *w, int member);
-/* Starts again at `until_us`; FOR_EVER: not by itself. */
-void world_crash(struct world *w, int member, enum crash_kind kind, int64_t until_us);
-#define FOR_EVER INT64_MAX
+void cluster_begin(struct cluster *w, const struct trouble_item *item);
+void cluster_end(struct cluster *w, const struct trouble_item *item); /* where it has a duration */
+void cluster_start(struct cluster *w, int member);
+/* Starts again at `until_us`; NOT_BY_ITSELF: not by itself. */
+void cluster_crash(struct cluster *w, int member, enum crash_kind kind, int64_t until_us);
+#define NOT_BY_ITSELF INT64_MAX
 /* Trouble is over: what lasts is ended, whoever is down starts. */
-void world_calm(struct world *w);
+void cluster_calm(struct cluster *w);
 
 /* ---- for members ---- */
 
-struct sim_member *world_member(struct world *w, int64_t sid);
-int64_t member_sid(const struct sim_member *m);
-bool member_is_paused(const struct sim_member *m);
-int64_t member_now_us(const struct sim_member *m); /* by its own clock */
+struct sim_member *cluster_member(struct cluster *w, int64_t sid);
+int64_t sim_member_sid(const struct sim_member *m);
+bool sim_member_is_paused(const struct sim_member *m);
+int64_t sim_member_now_us(const struct sim_member *m); /* by its own clock */
 /* It is called by its clock; an earlier wake-up stays. */
-void member_wake_at(struct sim_member *m, int64_t its_us);
+void sim_member_wake_at(struct sim_member *m, int64_t its_us);
 /* Looks for jobs of its disk. */
-void member_serve_disk(struct sim_member *m);
-/* Calls toy_snapshot_due() some time. */
-void member_walks_later(struct sim_member *m, uint64_t link);
-/* Calls toy_snapshot_sent() when it has left. */
-void member_sends_snapshot(struct sim_member *m, uint64_t link, struct bytes snapshot);
+void sim_member_serve_disk(struct sim_member *m);
+/* Calls sim_carrier_snapshot_due() some time. */
+void sim_member_walks_later(struct sim_member *m, uint64_t link);
+/* Calls sim_carrier_snapshot_sent() when it has left. */
+void sim_member_sends_snapshot(struct sim_member *m, uint64_t link, struct bytes snapshot);
 /* One more effect is about to be carried out; false: it crashes before. */
-bool member_may_do(struct sim_member *m);
+bool sim_member_may_do(struct sim_member *m);
 
 /* All members that run serve in one epoch, nothing is under way, and all have the same. */
-bool world_is_settled(struct world *w);
-bool world_all_run(const struct world *w);
+bool cluster_is_settled(struct cluster *w);
+bool cluster_all_run(const struct cluster *w);
 
 #endif

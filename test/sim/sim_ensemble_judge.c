@@ -35,7 +35,7 @@ void judge_fini(struct judge *j)
 
 static struct judged_member *judged(struct sim_member *m)
 {
-    return &m->world->judge.members[m->index];
+    return &m->cluster->judge.members[m->index];
 }
 
 static int name(const struct sim_member *m)
@@ -45,7 +45,7 @@ static int name(const struct sim_member *m)
 
 /* ---- quorums, counted here ---- */
 
-static bool is_majority(const struct plan *p, uint32_t set)
+static bool is_majority(const struct trouble_plan *p, uint32_t set)
 {
     int n = 0;
 
@@ -55,7 +55,7 @@ static bool is_majority(const struct plan *p, uint32_t set)
     return n > p->n_voters / 2;
 }
 
-static bool wins_group(const struct plan *p, uint32_t set, int group, int64_t *all)
+static bool wins_group(const struct trouble_plan *p, uint32_t set, int group, int64_t *all)
 {
     int64_t got = 0;
 
@@ -69,7 +69,7 @@ static bool wins_group(const struct plan *p, uint32_t set, int group, int64_t *a
     return got > *all / 2;
 }
 
-static bool is_quorum(const struct plan *p, uint32_t set)
+static bool is_quorum(const struct trouble_plan *p, uint32_t set)
 {
     int n_groups = 0, n_won = 0;
     int64_t all;
@@ -90,10 +90,10 @@ static uint32_t who_acked(struct sim_member *m, int64_t zxid)
     const struct judged_member *j = judged(m);
     uint32_t set = 0;
 
-    for (int i = 0; i < m->world->n_members; i++) {
+    for (int i = 0; i < m->cluster->n_members; i++) {
         set |= (uint32_t)(j->acks[i] >= zxid) << i;
     }
-    if (toy_disk_safe_zxid(&m->toy.disk) >= zxid) {
+    if (toy_disk_safe_zxid(&m->carrier.disk) >= zxid) {
         set |= (uint32_t)1 << m->index;
     }
     return set;
@@ -116,16 +116,6 @@ static struct proposal *find_proposal(struct judge *j, int64_t zxid)
     return NULL;
 }
 
-static uint64_t value_of(struct bytes b)
-{
-    uint64_t value = 0;
-
-    for (size_t i = 0; i < b.len; i++) {
-        value = value << 8 | b.data[i];
-    }
-    return value;
-}
-
 void judge_knows(struct judge *j, int64_t zxid, uint64_t value)
 {
     struct proposal *p;
@@ -140,13 +130,13 @@ void judge_knows(struct judge *j, int64_t zxid, uint64_t value)
 
 static void proposed(struct sim_member *m, const struct quorum_input *in)
 {
-    struct judge *j = &m->world->judge;
+    struct judge *j = &m->cluster->judge;
 
     if (find_proposal(j, in->zxid) != NULL) {
-        world_violated(m->world, "S8: m%d proposes 0x%llx, which was proposed before", name(m),
-                       (hex)in->zxid);
+        cluster_violated(m->cluster, "S8: m%d proposes 0x%llx, which was proposed before", name(m),
+                         (hex)in->zxid);
     }
-    judge_knows(j, in->zxid, value_of(in->bytes));
+    judge_knows(j, in->zxid, m->cluster->body->value(m->cluster, in->bytes));
 }
 
 /* ---- what is delivered ---- */
@@ -154,46 +144,50 @@ static void proposed(struct sim_member *m, const struct quorum_input *in)
 static void check_order(struct sim_member *m, const struct toy_history *h, size_t i)
 {
     int64_t before = i == 0 ? 0 : h->records[i - 1].zxid, zxid = h->records[i].zxid;
-    struct proposal *p = find_proposal(&m->world->judge, zxid);
+    struct proposal *p = find_proposal(&m->cluster->judge, zxid);
 
     if (p == NULL || p->value != h->records[i].value) {
-        world_violated(m->world, "S1: m%d delivers 0x%llx, which nobody has proposed like that",
-                       name(m), (hex)zxid);
+        cluster_violated(m->cluster, "S1: m%d delivers 0x%llx, which nobody has proposed like that",
+                         name(m), (hex)zxid);
     }
     if (zxid_epoch(zxid) == zxid_epoch(before) ? zxid != before + 1
                                                : zxid < before || zxid_counter(zxid) != 1) {
-        world_violated(m->world, "S4: m%d delivers 0x%llx behind 0x%llx", name(m), (hex)zxid,
-                       (hex)before);
+        cluster_violated(m->cluster, "S4: m%d delivers 0x%llx behind 0x%llx", name(m), (hex)zxid,
+                         (hex)before);
     }
 }
 
 void judge_delivered(struct sim_member *m)
 {
-    struct toy_history *all = &m->world->judge.committed;
-    const struct toy_history *h = &m->toy.disk.history;
-    size_t n = m->toy.n_applied, common = n < all->n ? n : all->n;
+    struct toy_history *all = &m->cluster->judge.committed;
+    const struct toy_history *h = &m->carrier.disk.history;
+    size_t n = m->carrier.n_applied, common = n < all->n ? n : all->n;
 
     if (toy_history_digest(h, common) != toy_history_digest(all, common)) {
-        world_violated(m->world, "S2: m%d has delivered something else: %zu transactions to 0x%llx",
-                       name(m), common, common == 0 ? 0 : (hex)h->records[common - 1].zxid);
+        cluster_violated(m->cluster,
+                         "S2: m%d has delivered something else: %zu transactions to 0x%llx",
+                         name(m), common, common == 0 ? 0 : (hex)h->records[common - 1].zxid);
     }
     for (size_t i = all->n; i < n; i++) {
         check_order(m, h, i);
         toy_history_add(all, h->records[i].zxid, h->records[i].value);
+        if (m->cluster->committed != NULL) {
+            m->cluster->committed(m->cluster, h->records[i].zxid, h->records[i].value);
+        }
     }
 }
 
 void judge_answered(struct sim_member *m, enum toy_ask ask, const struct toy_call *call)
 {
-    struct judge *j = &m->world->judge;
+    struct judge *j = &m->cluster->judge;
 
     j->n_answered++;
-    if (ask == ASK_SYNC && m->toy.n_applied < call->n_acknowledged) {
-        world_violated(m->world, "sync: m%d shows %zu writes, %zu had been acknowledged before",
-                       name(m), m->toy.n_applied, call->n_acknowledged);
+    if (ask == ASK_SYNC && m->carrier.n_applied < call->n_acknowledged) {
+        cluster_violated(m->cluster, "sync: m%d shows %zu writes, %zu had been acknowledged before",
+                         name(m), m->carrier.n_applied, call->n_acknowledged);
     }
-    if (ask == ASK_WRITE && m->toy.n_applied > j->n_acknowledged) {
-        j->n_acknowledged = m->toy.n_applied;
+    if (ask == ASK_WRITE && m->carrier.n_applied > j->n_acknowledged) {
+        j->n_acknowledged = m->carrier.n_applied;
     }
 }
 
@@ -201,45 +195,46 @@ void judge_answered(struct sim_member *m, enum toy_ask ask, const struct toy_cal
 
 static void leads(struct sim_member *m, int64_t epoch)
 {
-    struct judge *j = &m->world->judge;
-    const struct toy *t = &m->toy;
+    struct judge *j = &m->cluster->judge;
+    const struct sim_carrier *t = &m->carrier;
 
     for (size_t i = 0; i < j->n_leader_epochs; i++) {
         if (j->leader_epochs[i] == epoch) {
-            world_violated(m->world, "S8: m%d leads epoch %lld, which had a leader", name(m),
-                           (long long)epoch);
+            cluster_violated(m->cluster, "S8: m%d leads epoch %lld, which had a leader", name(m),
+                             (long long)epoch);
         }
     }
     ASSERT(j->n_leader_epochs < sizeof(j->leader_epochs) / sizeof(j->leader_epochs[0]));
     j->leader_epochs[j->n_leader_epochs++] = epoch;
     /* Who was stopped while it was elected may find out late that there is a later leader. */
     if (t->n_applied < toy_history_upto(&j->committed, zxid_make(epoch, 0))) {
-        world_violated(m->world, "S3: m%d leads with %zu of %zu transactions", name(m),
-                       t->n_applied, j->committed.n);
+        cluster_violated(m->cluster, "S3: m%d leads with %zu of %zu transactions", name(m),
+                         t->n_applied, j->committed.n);
     }
     if (t->disk.epochs[TOY_CURRENT] != epoch) {
-        world_violated(m->world, "T2: m%d leads an epoch that is not on its disk", name(m));
+        cluster_violated(m->cluster, "T2: m%d leads an epoch that is not on its disk", name(m));
     }
-    if (!is_quorum(m->world->plan, who_acked(m, zxid_make(epoch, 0)) | (uint32_t)1 << m->index)) {
-        world_violated(m->world, "T6: m%d leads without a quorum of NEWLEADER's acks", name(m));
+    if (!is_quorum(m->cluster->plan, who_acked(m, zxid_make(epoch, 0)) | (uint32_t)1 << m->index)) {
+        cluster_violated(m->cluster, "T6: m%d leads without a quorum of NEWLEADER's acks", name(m));
     }
 }
 
 /* Of a transaction of its own epoch; those before are in the history that a quorum has. */
 static void commits(struct sim_member *m, int64_t zxid)
 {
-    if (zxid_epoch(zxid) == m->toy.epoch && !is_quorum(m->world->plan, who_acked(m, zxid))) {
-        world_violated(m->world, "T6: m%d commits 0x%llx without a quorum", name(m), (hex)zxid);
+    if (zxid_epoch(zxid) == m->carrier.epoch && !is_quorum(m->cluster->plan, who_acked(m, zxid))) {
+        cluster_violated(m->cluster, "T6: m%d commits 0x%llx without a quorum", name(m), (hex)zxid);
     }
 }
 
 static void leader_sends(struct sim_member *m, const struct packet *p)
 {
-    if (p->type == PACKET_COMMIT && m->toy.leads) {
+    if (p->type == PACKET_COMMIT && m->carrier.leads) {
         commits(m, p->zxid);
     } else if (p->type == PACKET_LEADER_INFO &&
-               m->toy.disk.epochs[TOY_ACCEPTED] < zxid_epoch(p->zxid)) {
-        world_violated(m->world, "P1: m%d invites to an epoch that is not on its disk", name(m));
+               m->carrier.disk.epochs[TOY_ACCEPTED] < zxid_epoch(p->zxid)) {
+        cluster_violated(m->cluster, "P1: m%d invites to an epoch that is not on its disk",
+                         name(m));
     }
 }
 
@@ -249,23 +244,26 @@ static void learner_acks(struct sim_member *m, int64_t zxid)
 {
     struct judged_member *j = judged(m);
     struct judged_link *l = &j->leader;
-    const struct toy_disk *d = &m->toy.disk;
+    const struct toy_disk *d = &m->carrier.disk;
     bool of_leader = zxid_counter(zxid) == 0;
 
     if (of_leader) {
         int64_t expected = l->last_commit > l->snapshot ? l->last_commit : l->snapshot;
 
         if (d->epochs[TOY_CURRENT] != zxid_epoch(zxid)) {
-            world_violated(m->world, "T2: m%d acks NEWLEADER, its epoch is not on disk", name(m));
+            cluster_violated(m->cluster, "T2: m%d acks NEWLEADER, its epoch is not on disk",
+                             name(m));
         }
         if (!l->acked && (toy_disk_safe_zxid(d) < expected || d->is_stale)) {
-            world_violated(m->world, "T2: m%d acks NEWLEADER, its history is not on disk", name(m));
+            cluster_violated(m->cluster, "T2: m%d acks NEWLEADER, its history is not on disk",
+                             name(m));
         }
         l->acked = true;
     } else if (toy_disk_safe_zxid(d) < zxid) {
-        world_violated(m->world, "T1: m%d acks 0x%llx, which is not on disk", name(m), (hex)zxid);
+        cluster_violated(m->cluster, "T1: m%d acks 0x%llx, which is not on disk", name(m),
+                         (hex)zxid);
     } else if (!l->acked) {
-        world_violated(m->world, "T4: m%d acks a proposal before NEWLEADER", name(m));
+        cluster_violated(m->cluster, "T4: m%d acks a proposal before NEWLEADER", name(m));
     }
     j->acked_zxid = zxid > j->acked_zxid && !of_leader ? zxid : j->acked_zxid;
 }
@@ -278,11 +276,13 @@ static void learner_sends(struct sim_member *m, const struct packet *p)
         learner_acks(m, p->zxid);
     } else if (p->type == PACKET_ACK_EPOCH) {
         l->ack_epoch_sent = true;
-        if (m->toy.disk.epochs[TOY_ACCEPTED] < l->epoch) {
-            world_violated(m->world, "T2: m%d promises an epoch that is not on its disk", name(m));
+        if (m->carrier.disk.epochs[TOY_ACCEPTED] < l->epoch) {
+            cluster_violated(m->cluster, "T2: m%d promises an epoch that is not on its disk",
+                             name(m));
         }
     } else if (l->ack_epoch_sent && !l->acked) {
-        world_violated(m->world, "T4: m%d sends something before the ack of NEWLEADER", name(m));
+        cluster_violated(m->cluster, "T4: m%d sends something before the ack of NEWLEADER",
+                         name(m));
     }
 }
 
@@ -300,15 +300,15 @@ static void learner_gets(struct sim_member *m, const struct packet *p)
         break;
     case PACKET_PROPOSAL:
         if (p->zxid <= l->last_proposal) {
-            world_violated(m->world, "T3: m%d gets 0x%llx behind 0x%llx", name(m), (hex)p->zxid,
-                           (hex)l->last_proposal);
+            cluster_violated(m->cluster, "T3: m%d gets 0x%llx behind 0x%llx", name(m), (hex)p->zxid,
+                             (hex)l->last_proposal);
         }
         l->last_proposal = p->zxid;
         break;
     case PACKET_COMMIT:
         if (p->zxid <= l->last_commit || (p->zxid > l->last_proposal && p->zxid > l->snapshot)) {
-            world_violated(m->world, "T3: m%d gets COMMIT 0x%llx behind 0x%llx", name(m),
-                           (hex)p->zxid, (hex)l->last_commit);
+            cluster_violated(m->cluster, "T3: m%d gets COMMIT 0x%llx behind 0x%llx", name(m),
+                             (hex)p->zxid, (hex)l->last_commit);
         }
         l->last_commit = p->zxid;
         break;
@@ -325,25 +325,25 @@ static void votes(struct sim_member *m, struct bytes frame)
     struct notification n;
 
     ASSERT(notification_read(bytes_of(frame.data + 4, frame.len - 4), &n));
-    if (n.state != MEMBER_LOOKING || n.leader != member_sid(m)) {
+    if (n.state != MEMBER_LOOKING || n.leader != sim_member_sid(m)) {
         return;
     }
     /* Others may still propose it with what it had before it was truncated and started again, and
      * it believes them. As a leader it would find that a quorum is ahead of it. */
-    if (n.zxid > m->toy.disk.history.zxid) {
+    if (n.zxid > m->carrier.disk.history.zxid) {
         return;
     }
-    if (n.zxid > toy_disk_safe_zxid(&m->toy.disk)) {
-        world_violated(m->world, "P8: m%d votes with 0x%llx, which is not on its disk", name(m),
-                       (hex)n.zxid);
+    if (n.zxid > toy_disk_safe_zxid(&m->carrier.disk)) {
+        cluster_violated(m->cluster, "P8: m%d votes with 0x%llx, which is not on its disk", name(m),
+                         (hex)n.zxid);
     }
     if (n.zxid < j->acked_zxid) {
-        world_violated(m->world, "P9: m%d votes with 0x%llx, it has acked 0x%llx", name(m),
-                       (hex)n.zxid, (hex)j->acked_zxid);
+        cluster_violated(m->cluster, "P9: m%d votes with 0x%llx, it has acked 0x%llx", name(m),
+                         (hex)n.zxid, (hex)j->acked_zxid);
     }
     if (n.peer_epoch < j->vote_epoch || (n.peer_epoch == j->vote_epoch && n.zxid < j->vote_zxid)) {
-        world_violated(m->world, "T8: m%d votes with epoch %lld zxid 0x%llx, it was further",
-                       name(m), (long long)n.peer_epoch, (hex)n.zxid);
+        cluster_violated(m->cluster, "T8: m%d votes with epoch %lld zxid 0x%llx, it was further",
+                         name(m), (long long)n.peer_epoch, (hex)n.zxid);
     }
     j->vote_epoch = n.peer_epoch;
     j->vote_zxid = n.zxid;
@@ -377,7 +377,7 @@ void judge_input(struct sim_member *m, const struct quorum_input *in)
     } else if (in->kind == QUORUM_IN_PACKET && in->link == judged(m)->leader.link) {
         learner_gets(m, in->packet);
     } else if (in->kind == QUORUM_IN_PACKET && in->packet->type == PACKET_ACK) {
-        peer = mesh_peer(&m->world->mesh, in->link);
+        peer = mesh_peer(&m->cluster->mesh, in->link);
         if (in->packet->zxid > judged(m)->acks[peer]) { /* who comes again acks NEWLEADER again */
             judged(m)->acks[peer] = in->packet->zxid;
         }
@@ -406,7 +406,7 @@ void judge_effect(struct sim_member *m, const struct quorum_effect *e)
         leads(m, e->epoch);
         break;
     case QUORUM_DO_COMMIT:
-        if (m->toy.leads) {
+        if (m->carrier.leads) {
             commits(m, e->zxid);
         }
         break;
@@ -421,13 +421,13 @@ void judge_effect(struct sim_member *m, const struct quorum_effect *e)
 
 static void check_epochs(struct sim_member *m)
 {
-    const struct toy_disk *d = &m->toy.disk;
+    const struct toy_disk *d = &m->carrier.disk;
 
     if (d->epochs[TOY_ACCEPTED] < d->epochs[TOY_CURRENT] ||
         d->epochs[TOY_ACCEPTED] < zxid_epoch(d->history.zxid)) {
-        world_violated(m->world, "T5: m%d has accepted %lld, current %lld, and 0x%llx", name(m),
-                       (long long)d->epochs[TOY_ACCEPTED], (long long)d->epochs[TOY_CURRENT],
-                       (hex)d->history.zxid);
+        cluster_violated(m->cluster, "T5: m%d has accepted %lld, current %lld, and 0x%llx", name(m),
+                         (long long)d->epochs[TOY_ACCEPTED], (long long)d->epochs[TOY_CURRENT],
+                         (hex)d->history.zxid);
     }
 }
 
@@ -439,8 +439,8 @@ void judge_step(struct sim_member *m)
 void judge_recovered(struct sim_member *m)
 {
     check_epochs(m);
-    if (m->toy.disk.history.zxid < judged(m)->acked_zxid) {
-        world_violated(m->world, "T1: m%d has lost 0x%llx, which it has acked", name(m),
-                       (hex)judged(m)->acked_zxid);
+    if (m->carrier.disk.history.zxid < judged(m)->acked_zxid) {
+        cluster_violated(m->cluster, "T1: m%d has lost 0x%llx, which it has acked", name(m),
+                         (hex)judged(m)->acked_zxid);
     }
 }

@@ -32,7 +32,7 @@
 #include "sim_ensemble_toy.h"
 
 struct sim_member;
-struct world;
+struct cluster;
 
 /* A learner's link to its leader, as seen from the learner. */
 struct judged_link {
@@ -62,7 +62,7 @@ struct judge {
 void judge_init(struct judge *j);
 void judge_fini(struct judge *j);
 
-/* It was proposed before the world began. */
+/* It was proposed before the cluster began. */
 void judge_knows(struct judge *j, int64_t zxid, uint64_t value);
 
 void judge_link_up(struct sim_member *m, uint64_t link, int64_t sid, bool dialled);

@@ -30,11 +30,11 @@ struct wire {
     struct mesh_pipe to[2];
 };
 
-void mesh_init(struct mesh *m, void *world, const struct mesh_host *host,
-               struct event_queue *events, const int64_t *now_us, uint64_t seed, int n_members)
+void mesh_init(struct mesh *m, void *cluster, const struct mesh_host *host,
+               struct sim_queue *events, const int64_t *now_us, uint64_t seed, int n_members)
 {
     ASSERT(n_members > 0 && n_members <= MESH_MEMBERS);
-    *m = (struct mesh){.world = world, .host = host, .events = events, .now_us = now_us};
+    *m = (struct mesh){.cluster = cluster, .host = host, .events = events, .now_us = now_us};
     m->n_members = n_members;
     prng_seed(&m->random, seed);
     for (int a = 0; a < MESH_MEMBERS; a++) {
@@ -93,7 +93,7 @@ static bool may_pass(const struct mesh *m, int from, int to)
 
 /* ---- pipes ---- */
 
-static void pipe_arrived(void *world, const struct event *e);
+static void pipe_arrived(void *cluster, const struct sim_event *e);
 
 static void pipe_await(struct mesh *m, struct mesh_pipe *p)
 {
@@ -103,10 +103,10 @@ static void pipe_await(struct mesh *m, struct mesh_pipe *p)
         return;
     }
     due = p->first->due_us > *m->now_us ? p->first->due_us : *m->now_us;
-    event_queue_put(m->events, (struct event){.due_us = due,
-                                              .happen = pipe_arrived,
-                                              .subject = p,
-                                              .detail = (uint64_t)(uintptr_t)m});
+    sim_queue_put(m->events, (struct sim_event){.due_us = due,
+                                                .happen = pipe_arrived,
+                                                .subject = p,
+                                                .detail = (uint64_t)(uintptr_t)m});
     p->is_awaited = true;
 }
 
@@ -219,7 +219,7 @@ static void wire_ended(struct mesh *m, struct wire *w, int side)
 
     wire_closed(m, w, side);
     if (!w->is_election) {
-        m->host->link_down(m->world, member, w->link[side]);
+        m->host->link_down(m->cluster, member, w->link[side]);
     }
 }
 
@@ -230,9 +230,9 @@ static void wire_delivers(struct mesh *m, struct wire *w, int side, const struct
     if (x->is_end) {
         wire_ended(m, w, side);
     } else if (w->is_election) {
-        m->host->notification(m->world, w->member[side], w->member[1 - side], data);
+        m->host->notification(m->cluster, w->member[side], w->member[1 - side], data);
     } else {
-        m->host->packet(m->world, w->member[side], w->link[side], data);
+        m->host->packet(m->cluster, w->member[side], w->link[side], data);
     }
 }
 
@@ -253,14 +253,14 @@ static bool must_wait(const struct mesh *m, const struct wire *w, int side)
            (w->open[side] && w->held[side]);
 }
 
-static void pipe_arrived(void *world, const struct event *e)
+static void pipe_arrived(void *cluster, const struct sim_event *e)
 {
     struct mesh *m = (struct mesh *)(uintptr_t)e->detail;
     struct mesh_pipe *p = e->subject;
     struct wire *w = p->wire;
     struct parcel *x;
 
-    (void)world;
+    (void)cluster;
     p->is_awaited = false;
     if (p->first == NULL || must_wait(m, w, p->side)) {
         return;
@@ -322,9 +322,9 @@ static void wire_made(struct mesh *m, struct wire *w)
         election_made(m, w);
         return;
     }
-    m->host->link_up(m->world, w->member[1], w->link[1], w->member[0], false);
+    m->host->link_up(m->cluster, w->member[1], w->link[1], w->member[0], false);
     if (w->open[0]) {
-        m->host->link_up(m->world, w->member[0], w->link[0], w->member[1], true);
+        m->host->link_up(m->cluster, w->member[0], w->link[0], w->member[1], true);
     }
 }
 
@@ -334,9 +334,9 @@ static void dial_failed(struct mesh *m, struct wire *w, bool refused)
 
     wire_closed(m, w, 0);
     if (!w->is_election) {
-        m->host->dial_failed(m->world, from, to);
+        m->host->dial_failed(m->cluster, from, to);
     } else if (refused) {
-        m->host->refused(m->world, from, to);
+        m->host->refused(m->cluster, from, to);
     }
 }
 
@@ -345,14 +345,14 @@ static bool is_answered(const struct mesh *m, const struct wire *w)
     return m->runs[w->member[1]] && (w->is_election || m->listens[w->member[1]]);
 }
 
-static void wire_dialled(void *world, const struct event *e);
+static void wire_dialled(void *cluster, const struct sim_event *e);
 
 static void dial_again_at(struct mesh *m, struct wire *w, int64_t due_us)
 {
-    event_queue_put(m->events, (struct event){.due_us = due_us,
-                                              .happen = wire_dialled,
-                                              .subject = w,
-                                              .detail = (uint64_t)(uintptr_t)m});
+    sim_queue_put(m->events, (struct sim_event){.due_us = due_us,
+                                                .happen = wire_dialled,
+                                                .subject = w,
+                                                .detail = (uint64_t)(uintptr_t)m});
 }
 
 static bool is_reached(const struct mesh *m, int from, int to)
@@ -361,13 +361,13 @@ static bool is_reached(const struct mesh *m, int from, int to)
 }
 
 /* A connection is tried for some seconds; `last_due_us` of the first pipe is when that began. */
-static void wire_dialled(void *world, const struct event *e)
+static void wire_dialled(void *cluster, const struct sim_event *e)
 {
     struct mesh *m = (struct mesh *)(uintptr_t)e->detail;
     struct wire *w = e->subject;
     int from = w->member[0], to = w->member[1];
 
-    (void)world;
+    (void)cluster;
     if (!w->open[0]) {
         return;
     }

@@ -19,12 +19,12 @@ enum { MESH_MEMBERS = 16 };
 
 /* What arrives. Called only for members that run and are not paused. */
 struct mesh_host {
-    void (*notification)(void *world, int to, int from, struct bytes message);
-    void (*link_up)(void *world, int member, uint64_t link, int peer, bool dialled);
-    void (*link_down)(void *world, int member, uint64_t link);
-    void (*dial_failed)(void *world, int member, int peer);
-    void (*packet)(void *world, int member, uint64_t link, struct bytes bytes);
-    void (*refused)(void *world, int member, int peer); /* nobody listens for election there */
+    void (*notification)(void *cluster, int to, int from, struct bytes message);
+    void (*link_up)(void *cluster, int member, uint64_t link, int peer, bool dialled);
+    void (*link_down)(void *cluster, int member, uint64_t link);
+    void (*dial_failed)(void *cluster, int member, int peer);
+    void (*packet)(void *cluster, int member, uint64_t link, struct bytes bytes);
+    void (*refused)(void *cluster, int member, int peer); /* nobody listens for election there */
 };
 
 struct parcel;
@@ -40,9 +40,9 @@ struct mesh_pipe {
 };
 
 struct mesh {
-    void *world;
+    void *cluster;
     const struct mesh_host *host;
-    struct event_queue *events;
+    struct sim_queue *events;
     const int64_t *now_us;
     struct prng random;
     int n_members;
@@ -62,8 +62,8 @@ struct mesh {
     uint64_t n_parcels;
 };
 
-void mesh_init(struct mesh *m, void *world, const struct mesh_host *host,
-               struct event_queue *events, const int64_t *now_us, uint64_t seed, int n_members);
+void mesh_init(struct mesh *m, void *cluster, const struct mesh_host *host,
+               struct sim_queue *events, const int64_t *now_us, uint64_t seed, int n_members);
 void mesh_fini(struct mesh *m);
 
 void mesh_notify(struct mesh *m, int from, int to, struct bytes message);

@@ -9,10 +9,10 @@
 
 enum { MS = 1000, SECOND = 1000 * MS };
 
-void plan_init(struct plan *p, int n_voters, int n_observers)
+void trouble_plan_init(struct trouble_plan *p, int n_voters, int n_observers)
 {
     ASSERT(n_voters > 0 && n_voters + n_observers <= MESH_MEMBERS);
-    *p = (struct plan){.n_voters = n_voters, .n_observers = n_observers};
+    *p = (struct trouble_plan){.n_voters = n_voters, .n_observers = n_observers};
     p->tick_ms = 500;
     p->init_limit = 10;
     p->sync_limit = 5;
@@ -24,13 +24,13 @@ void plan_init(struct plan *p, int n_voters, int n_observers)
     }
 }
 
-void plan_fini(struct plan *p)
+void trouble_plan_fini(struct trouble_plan *p)
 {
     free(p->items);
-    *p = (struct plan){0};
+    *p = (struct trouble_plan){0};
 }
 
-void plan_add(struct plan *p, struct plan_item item)
+void trouble_plan_add(struct trouble_plan *p, struct trouble_item item)
 {
     size_t at = p->n++;
 
@@ -44,7 +44,7 @@ void plan_add(struct plan *p, struct plan_item item)
     p->items[at] = item;
 }
 
-void plan_copy(struct plan *to, const struct plan *from)
+void trouble_plan_copy(struct trouble_plan *to, const struct trouble_plan *from)
 {
     *to = *from;
     to->items = NULL;
@@ -63,13 +63,13 @@ static bool one_in(struct prng *r, int64_t n)
     return below(r, n) == 0;
 }
 
-static int n_all(const struct plan *p)
+static int n_all(const struct trouble_plan *p)
 {
     return p->n_voters + p->n_observers;
 }
 
 /* Three groups, now and then with a member that has no weight. */
-static void choose_groups(struct plan *p, struct prng *r)
+static void choose_groups(struct trouble_plan *p, struct prng *r)
 {
     p->n_groups = 3;
     for (int i = 0; i < p->n_voters; i++) {
@@ -78,14 +78,14 @@ static void choose_groups(struct plan *p, struct prng *r)
     }
 }
 
-static void choose_ensemble(struct plan *p, struct prng *r, int n_voters)
+static void choose_ensemble(struct trouble_plan *p, struct prng *r, int n_voters)
 {
     static const int sizes[] = {1, 3, 3, 3, 3, 3, 5, 5, 5, 7};
 
     if (n_voters == 0) {
         n_voters = sizes[below(r, sizeof(sizes) / sizeof(sizes[0]))];
     }
-    plan_init(p, n_voters, one_in(r, 3) ? 1 + (int)below(r, 2) : 0);
+    trouble_plan_init(p, n_voters, one_in(r, 3) ? 1 + (int)below(r, 2) : 0);
     if (n_voters >= 5 && one_in(r, 5)) {
         choose_groups(p, r);
     }
@@ -97,7 +97,7 @@ static void choose_ensemble(struct plan *p, struct prng *r, int n_voters)
     p->counter_limit = one_in(r, 6) ? 3 + below(r, 30) : 0;
 }
 
-static void choose_weather(struct plan *p, struct prng *r)
+static void choose_weather(struct trouble_plan *p, struct prng *r)
 {
     p->latency_us = 100;
     p->jitter_us = one_in(r, 3) ? 20 * MS : MS;
@@ -119,101 +119,105 @@ static int64_t some_time(struct prng *r)
     return 1 + below(r, ranges[below(r, 4)]);
 }
 
-static struct plan_item some_trouble(const struct plan *p, struct prng *r)
+static struct trouble_item some_trouble(const struct trouble_plan *p, struct prng *r)
 {
-    static const uint8_t kinds[] = {PLAN_CRASH,     PLAN_CRASH,      PLAN_CRASH,  PLAN_CRASH,
-                                    PLAN_CRASH,     PLAN_PAUSE,      PLAN_BLOCK,  PLAN_CUT,
-                                    PLAN_SPLIT,     PLAN_SPLIT,      PLAN_BRIDGE, PLAN_RESET,
-                                    PLAN_RESET,     PLAN_CLOCK,      PLAN_RESIGN, PLAN_PURGE,
-                                    PLAN_SLOW_DISK, PLAN_SYNC_FAILS, PLAN_PURGE,  PLAN_DISK_FULL};
-    struct plan_item i = {.kind = kinds[below(r, sizeof(kinds))]};
+    static const uint8_t kinds[] = {
+        TROUBLE_CRASH,  TROUBLE_CRASH,     TROUBLE_CRASH,      TROUBLE_CRASH, TROUBLE_CRASH,
+        TROUBLE_PAUSE,  TROUBLE_BLOCK,     TROUBLE_CUT,        TROUBLE_SPLIT, TROUBLE_SPLIT,
+        TROUBLE_BRIDGE, TROUBLE_RESET,     TROUBLE_RESET,      TROUBLE_CLOCK, TROUBLE_RESIGN,
+        TROUBLE_PURGE,  TROUBLE_SLOW_DISK, TROUBLE_SYNC_FAILS, TROUBLE_PURGE, TROUBLE_DISK_FULL};
+    struct trouble_item i = {.kind = kinds[below(r, sizeof(kinds))]};
 
     i.a = (int)below(r, n_all(p));
     i.b = (int)((i.a + 1 + below(r, n_all(p) > 1 ? n_all(p) - 1 : 1)) % n_all(p));
     i.set = (uint32_t)below(r, 1 << n_all(p));
     i.for_us = some_time(r);
     i.power = one_in(r, 2);
-    i.a = one_in(r, 3) ? PLAN_LEADER : i.a;
-    i.amount = i.kind == PLAN_CRASH ? below(r, one_in(r, 2) ? 8 : 100) : some_time(r);
+    i.a = one_in(r, 3) ? TROUBLE_LEADER : i.a;
+    i.amount = i.kind == TROUBLE_CRASH ? below(r, one_in(r, 2) ? 8 : 100) : some_time(r);
     return i;
 }
 
-static bool takes_two(enum plan_kind kind)
+static bool takes_two(enum trouble_kind kind)
 {
-    return kind == PLAN_BLOCK || kind == PLAN_CUT || kind == PLAN_RESET || kind == PLAN_SPLIT ||
-           kind == PLAN_BRIDGE;
+    return kind == TROUBLE_BLOCK || kind == TROUBLE_CUT || kind == TROUBLE_RESET ||
+           kind == TROUBLE_SPLIT || kind == TROUBLE_BRIDGE;
 }
 
 /* One after the other goes down and comes back; or all at once. */
-static void add_many_crashes(struct plan *p, struct prng *r, int64_t at_us)
+static void add_many_crashes(struct trouble_plan *p, struct prng *r, int64_t at_us)
 {
     bool rolling = one_in(r, 2), power = one_in(r, 2);
     int64_t apart_us = rolling ? some_time(r) : 0, down_us = some_time(r);
 
     for (int a = 0; a < n_all(p); a++) {
-        plan_add(p, (struct plan_item){.at_us = at_us + a * apart_us,
-                                       .kind = PLAN_CRASH,
-                                       .a = a,
-                                       .power = power,
-                                       .for_us = down_us + (rolling ? 0 : below(r, 300 * MS))});
+        trouble_plan_add(
+            p, (struct trouble_item){.at_us = at_us + a * apart_us,
+                                     .kind = TROUBLE_CRASH,
+                                     .a = a,
+                                     .power = power,
+                                     .for_us = down_us + (rolling ? 0 : below(r, 300 * MS))});
     }
 }
 
 /* What is asked while there is trouble tells most. */
-static void add_calls_during(struct plan *p, struct prng *r, const struct plan_item *trouble)
+static void add_calls_during(struct trouble_plan *p, struct prng *r,
+                             const struct trouble_item *trouble)
 {
     for (int a = 0; a < n_all(p); a++) {
         for (int k = 0; k < 4; k++) {
-            plan_add(p, (struct plan_item){.at_us = trouble->at_us +
-                                                    below(r, trouble->for_us + 4 * SECOND),
-                                           .kind = k % 2 == 0 ? PLAN_WRITE : PLAN_SYNC,
-                                           .a = a,
-                                           .amount = 1});
+            trouble_plan_add(p,
+                             (struct trouble_item){
+                                 .at_us = trouble->at_us + below(r, trouble->for_us + 4 * SECOND),
+                                 .kind = k % 2 == 0 ? TROUBLE_WRITE : TROUBLE_SYNC,
+                                 .a = a,
+                                 .amount = 1});
         }
     }
 }
 
-static void add_trouble(struct plan *p, struct prng *r)
+static void add_trouble(struct trouble_plan *p, struct prng *r)
 {
     int64_t n = 1 + below(r, 2 + p->trouble_us / SECOND);
 
     for (int64_t k = 0; k < n; k++) {
-        struct plan_item i = some_trouble(p, r);
+        struct trouble_item i = some_trouble(p, r);
 
         i.at_us = below(r, p->trouble_us);
         if (one_in(r, 12)) {
             add_many_crashes(p, r, i.at_us);
         } else if (n_all(p) > 1 || !takes_two(i.kind)) {
-            plan_add(p, i);
-            if (one_in(r, i.kind == PLAN_PAUSE ? 1 : 4)) {
+            trouble_plan_add(p, i);
+            if (one_in(r, i.kind == TROUBLE_PAUSE ? 1 : 4)) {
                 add_calls_during(p, r, &i);
             }
-            if (i.kind == PLAN_PAUSE) { /* what it finds first when it goes on */
-                plan_add(p, (struct plan_item){
-                                .at_us = i.at_us + below(r, 50 * MS), .kind = PLAN_SYNC, .a = i.a});
+            if (i.kind == TROUBLE_PAUSE) { /* what it finds first when it goes on */
+                trouble_plan_add(p, (struct trouble_item){.at_us = i.at_us + below(r, 50 * MS),
+                                                          .kind = TROUBLE_SYNC,
+                                                          .a = i.a});
             }
         }
     }
 }
 
-static void add_calls(struct plan *p, struct prng *r)
+static void add_calls(struct trouble_plan *p, struct prng *r)
 {
     int64_t n = 10 + below(r, 150);
 
     for (int64_t k = 0; k < n; k++) {
         int64_t what = below(r, 10);
-        struct plan_item i = {.kind = what < 7   ? PLAN_WRITE
-                                      : what < 9 ? PLAN_SYNC
-                                                 : PLAN_REVALIDATE};
+        struct trouble_item i = {.kind = what < 7   ? TROUBLE_WRITE
+                                         : what < 9 ? TROUBLE_SYNC
+                                                    : TROUBLE_REVALIDATE};
 
         i.at_us = below(r, p->trouble_us);
         i.a = (int)below(r, n_all(p));
-        i.amount = i.kind == PLAN_WRITE && one_in(r, 6) ? 1 + below(r, 20) : 1;
-        plan_add(p, i);
+        i.amount = i.kind == TROUBLE_WRITE && one_in(r, 6) ? 1 + below(r, 20) : 1;
+        trouble_plan_add(p, i);
     }
 }
 
-void plan_make(struct plan *p, uint64_t seed, int n_voters)
+void trouble_plan_make(struct trouble_plan *p, uint64_t seed, int n_voters)
 {
     struct prng r;
 
@@ -238,48 +242,48 @@ static void write_set(uint32_t set, struct strbuf *out)
 
 static void write_member(int member, struct strbuf *out)
 {
-    if (member == PLAN_LEADER) {
+    if (member == TROUBLE_LEADER) {
         strbuf_append_str(out, " leader");
     } else {
         strbuf_printf(out, " %d", member + 1);
     }
 }
 
-static void write_what(const struct plan_item *i, struct strbuf *out)
+static void write_what(const struct trouble_item *i, struct strbuf *out)
 {
-    static const char *const names[N_PLAN_KINDS] = {
+    static const char *const names[N_TROUBLES] = {
         "write",  "sync",  "revalidate", "crash",      "pause",     "block", "cut",   "split",
         "bridge", "reset", "slow-disk",  "sync-fails", "disk-full", "clock", "purge", "resign"};
 
     strbuf_printf(out, "%s", names[i->kind]);
-    if (i->kind != PLAN_SPLIT) {
+    if (i->kind != TROUBLE_SPLIT) {
         write_member(i->a, out);
     }
-    if (i->kind == PLAN_BLOCK || i->kind == PLAN_CUT || i->kind == PLAN_RESET) {
+    if (i->kind == TROUBLE_BLOCK || i->kind == TROUBLE_CUT || i->kind == TROUBLE_RESET) {
         write_member(i->b, out);
     }
-    if (i->kind == PLAN_SPLIT || i->kind == PLAN_BRIDGE) {
+    if (i->kind == TROUBLE_SPLIT || i->kind == TROUBLE_BRIDGE) {
         strbuf_printf(out, " between");
         write_set(i->set, out);
     }
 }
 
-static bool has_duration(enum plan_kind kind)
+static bool has_duration(enum trouble_kind kind)
 {
-    return kind == PLAN_CRASH || kind == PLAN_PAUSE || kind == PLAN_BLOCK || kind == PLAN_CUT ||
-           kind == PLAN_SPLIT || kind == PLAN_BRIDGE || kind == PLAN_SLOW_DISK ||
-           kind == PLAN_DISK_FULL;
+    return kind == TROUBLE_CRASH || kind == TROUBLE_PAUSE || kind == TROUBLE_BLOCK ||
+           kind == TROUBLE_CUT || kind == TROUBLE_SPLIT || kind == TROUBLE_BRIDGE ||
+           kind == TROUBLE_SLOW_DISK || kind == TROUBLE_DISK_FULL;
 }
 
-void plan_item_write(const struct plan_item *i, struct strbuf *out)
+void trouble_item_write(const struct trouble_item *i, struct strbuf *out)
 {
     strbuf_printf(out, "%.3f ", (double)i->at_us / SECOND);
     write_what(i, out);
-    if (i->kind == PLAN_CRASH) {
+    if (i->kind == TROUBLE_CRASH) {
         strbuf_printf(out, "%s at effect %lld", i->power ? " power" : "", (long long)i->amount);
-    } else if (i->kind == PLAN_WRITE) {
+    } else if (i->kind == TROUBLE_WRITE) {
         strbuf_printf(out, " x%lld", (long long)i->amount);
-    } else if (i->kind == PLAN_CLOCK) {
+    } else if (i->kind == TROUBLE_CLOCK) {
         strbuf_printf(out, " by %.3f", (double)i->amount / SECOND);
     }
     if (has_duration(i->kind)) {

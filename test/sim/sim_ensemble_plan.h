@@ -10,39 +10,39 @@
 #include "base/strbuf.h"
 #include "sim_ensemble_mesh.h"
 
-enum plan_kind {
-    PLAN_WRITE,      /* a: clients of that member; amount: so many writes */
-    PLAN_SYNC,       /* a: a client of it asks for a sync */
-    PLAN_REVALIDATE, /* a: a session comes to it */
-    PLAN_CRASH,  /* a, power, amount: before its so many-th effect from now, 0: at once; for_us */
-    PLAN_PAUSE,  /* a, for_us */
-    PLAN_BLOCK,  /* a, b, for_us: nothing passes from a to b */
-    PLAN_CUT,    /* a, b, for_us: nothing passes between them */
-    PLAN_SPLIT,  /* set, for_us: nothing passes between its members and the others ... */
-    PLAN_BRIDGE, /* set, a, for_us: ... but a reaches all */
-    PLAN_RESET,  /* a, b: their connections end */
-    PLAN_SLOW_DISK,  /* a, for_us */
-    PLAN_SYNC_FAILS, /* a: its next sync does, and the process ends */
-    PLAN_DISK_FULL,  /* a, for_us */
-    PLAN_CLOCK,      /* a, amount: its clock jumps forward, in microseconds */
-    PLAN_PURGE,      /* a: takes a snapshot, the log before it goes */
-    PLAN_RESIGN,     /* a: leaves its role */
-    N_PLAN_KINDS,
+enum trouble_kind {
+    TROUBLE_WRITE,      /* a: clients of that member; amount: so many writes */
+    TROUBLE_SYNC,       /* a: a client of it asks for a sync */
+    TROUBLE_REVALIDATE, /* a: a session comes to it */
+    TROUBLE_CRASH, /* a, power, amount: before its so many-th effect from now, 0: at once; for_us */
+    TROUBLE_PAUSE, /* a, for_us */
+    TROUBLE_BLOCK, /* a, b, for_us: nothing passes from a to b */
+    TROUBLE_CUT,   /* a, b, for_us: nothing passes between them */
+    TROUBLE_SPLIT, /* set, for_us: nothing passes between its members and the others ... */
+    TROUBLE_BRIDGE,     /* set, a, for_us: ... but a reaches all */
+    TROUBLE_RESET,      /* a, b: their connections end */
+    TROUBLE_SLOW_DISK,  /* a, for_us */
+    TROUBLE_SYNC_FAILS, /* a: its next sync does, and the process ends */
+    TROUBLE_DISK_FULL,  /* a, for_us */
+    TROUBLE_CLOCK,      /* a, amount: its clock jumps forward, in microseconds */
+    TROUBLE_PURGE,      /* a: takes a snapshot, the log before it goes */
+    TROUBLE_RESIGN,     /* a: leaves its role */
+    N_TROUBLES,
 };
 
-enum { PLAN_LEADER = -1 }; /* instead of a member: who leads when it begins */
+enum { TROUBLE_LEADER = -1 }; /* instead of a member: who leads when it begins */
 
-struct plan_item {
+struct trouble_item {
     int64_t at_us;
-    enum plan_kind kind;
-    int a, b; /* indexes of members; a may be PLAN_LEADER */
+    enum trouble_kind kind;
+    int a, b; /* indexes of members; a may be TROUBLE_LEADER */
     uint32_t set;
     int64_t for_us; /* < 0: until something else ends it */
     int64_t amount;
     bool power;
 };
 
-struct plan {
+struct trouble_plan {
     uint64_t seed;
     int n_voters, n_observers;
     int n_groups; /* 0: majority */
@@ -58,18 +58,19 @@ struct plan {
     int64_t clock_per_million[MESH_MEMBERS]; /* how much faster a clock is */
     int64_t trouble_us;                      /* then it ends */
     bool without_luck;                       /* a crash leaves no more than what is certain */
-    struct plan_item *items;
+    struct trouble_item *items;
     size_t n, capacity;
 };
 
 /* `n_voters` 0: by the seed. */
-void plan_make(struct plan *p, uint64_t seed, int n_voters);
+void trouble_plan_make(struct trouble_plan *p, uint64_t seed, int n_voters);
 /* Nothing but a fair ensemble. */
-void plan_init(struct plan *p, int n_voters, int n_observers);
-void plan_fini(struct plan *p);
-void plan_add(struct plan *p, struct plan_item item);
-void plan_copy(struct plan *to, const struct plan *from); /* without its items */
+void trouble_plan_init(struct trouble_plan *p, int n_voters, int n_observers);
+void trouble_plan_fini(struct trouble_plan *p);
+void trouble_plan_add(struct trouble_plan *p, struct trouble_item item);
+void trouble_plan_copy(struct trouble_plan *to,
+                       const struct trouble_plan *from); /* without its items */
 
-void plan_item_write(const struct plan_item *i, struct strbuf *out);
+void trouble_item_write(const struct trouble_item *i, struct strbuf *out);
 
 #endif

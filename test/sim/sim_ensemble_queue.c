@@ -6,18 +6,18 @@
 #include "base/assert.h"
 #include "base/memory.h"
 
-void event_queue_fini(struct event_queue *q)
+void sim_queue_fini(struct sim_queue *q)
 {
     free(q->events);
-    *q = (struct event_queue){0};
+    *q = (struct sim_queue){0};
 }
 
-static bool happens_before(const struct event *a, const struct event *b)
+static bool happens_before(const struct sim_event *a, const struct sim_event *b)
 {
     return a->due_us != b->due_us ? a->due_us < b->due_us : a->order < b->order;
 }
 
-void event_queue_put(struct event_queue *q, struct event e)
+void sim_queue_put(struct sim_queue *q, struct sim_event e)
 {
     size_t at = q->n++, parent;
 
@@ -34,9 +34,9 @@ void event_queue_put(struct event_queue *q, struct event e)
     q->events[at] = e;
 }
 
-bool event_queue_take(struct event_queue *q, struct event *out)
+bool sim_queue_take(struct sim_queue *q, struct sim_event *out)
 {
-    struct event last;
+    struct sim_event last;
     size_t at = 0, child;
 
     if (q->n == 0) {

@@ -11,24 +11,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct event {
+struct sim_event {
     int64_t due_us;
     uint64_t order;
-    void (*happen)(void *world, const struct event *e);
+    void (*happen)(void *cluster, const struct sim_event *e);
     void *subject;
     uint64_t detail;
 };
 
-struct event_queue {
-    struct event *events; /* a heap */
+struct sim_queue {
+    struct sim_event *events; /* a heap */
     size_t n, capacity;
     uint64_t n_ever;
 };
 
-void event_queue_fini(struct event_queue *q);
-void event_queue_put(struct event_queue *q, struct event e);
+void sim_queue_fini(struct sim_queue *q);
+void sim_queue_put(struct sim_queue *q, struct sim_event e);
 
 /* The first one, which goes; false: there is none. */
-bool event_queue_take(struct event_queue *q, struct event *out);
+bool sim_queue_take(struct sim_queue *q, struct sim_event *out);
 
 #endif

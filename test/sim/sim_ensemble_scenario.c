@@ -42,8 +42,8 @@
 enum { MOST_WORDS = 64, MOST_FILTERS = 64, PATIENCE_US = 600000000, MS_US = 1000 };
 
 struct scenario {
-    struct plan plan;
-    struct world world;
+    struct trouble_plan plan;
+    struct cluster cluster;
     bool made;
     struct strbuf out;
     const char *awaited; /* "run until": a line that has this ... */
@@ -82,7 +82,7 @@ static bool has_one_of(const char *line, char (*words)[24], size_t n)
     return false;
 }
 
-/* "1.250 m2 > COMMIT ...": without the time. What the world itself does is always shown. */
+/* "1.250 m2 > COMMIT ...": without the time. What the cluster itself does is always shown. */
 static void take_line(void *arg, const char *text)
 {
     struct scenario *s = arg;
@@ -183,24 +183,24 @@ static void make_plan(struct scenario *s)
 {
     const char *observers = word_behind(s, "observers");
 
-    plan_init(&s->plan, (int)number_at(s, 1, 3), observers == NULL ? 0 : atoi(observers));
+    trouble_plan_init(&s->plan, (int)number_at(s, 1, 3), observers == NULL ? 0 : atoi(observers));
     s->plan.trouble_us = INT64_MAX;
     s->plan.without_luck = true;
 }
 
 static void make_world(struct scenario *s)
 {
-    jmp_buf *end = s->world.end;
+    jmp_buf *end = s->cluster.end;
 
     if (!s->made) {
         ASSERT(s->plan.n_voters > 0);
-        world_init(&s->world, &s->plan);
-        s->world.end = end;
-        s->world.line = take_line;
-        s->world.line_arg = s;
+        cluster_init(&s->cluster, &s->plan, &toy_body);
+        s->cluster.end = end;
+        s->cluster.line = take_line;
+        s->cluster.line_arg = s;
         s->made = true;
-        for (int i = 0; i < s->world.n_members; i++) {
-            s->world.members[i].clock_ahead_us = 0;
+        for (int i = 0; i < s->cluster.n_members; i++) {
+            s->cluster.members[i].clock_ahead_us = 0;
         }
     }
 }
@@ -247,7 +247,7 @@ static void fill_log(struct scenario *s, struct toy_disk *d, size_t first_word)
     for (size_t i = first_word; i < s->n_words; i++) {
         int64_t zxid = strtoll(s->words[i], NULL, 0);
 
-        judge_knows(&s->world.judge, zxid, (uint64_t)zxid);
+        judge_knows(&s->cluster.judge, zxid, (uint64_t)zxid);
         toy_history_add(&d->history, zxid, (uint64_t)zxid);
     }
     d->n_synced = d->history.n;
@@ -255,7 +255,7 @@ static void fill_log(struct scenario *s, struct toy_disk *d, size_t first_word)
 
 static void fill_disk(struct scenario *s)
 {
-    struct toy_disk *d = &s->world.members[member_of(s->words[1])].toy.disk;
+    struct toy_disk *d = &s->cluster.members[member_of(s->words[1])].carrier.disk;
     const char *accepted = word_behind(s, "accepted"), *current = word_behind(s, "current");
 
     d->epochs[TOY_ACCEPTED] = accepted == NULL ? 0 : atoi(accepted);
@@ -270,12 +270,12 @@ static void fill_disk(struct scenario *s)
 static void crash_member(struct scenario *s)
 {
     int i = member_of(s->words[1]);
-    struct sim_member *m = &s->world.members[i];
+    struct sim_member *m = &s->cluster.members[i];
     bool power = strcmp(s->words[s->n_words - 1], "power") == 0;
     size_t end = s->n_words - (power ? 1 : 0);
 
     if (!has(s, "before")) {
-        world_crash(&s->world, i, power ? CRASH_POWER : CRASH_KILLED, FOR_EVER);
+        cluster_crash(&s->cluster, i, power ? CRASH_POWER : CRASH_KILLED, NOT_BY_ITSELF);
         return;
     }
     s->crash_texts[i][0] = '\0';
@@ -287,13 +287,13 @@ static void crash_member(struct scenario *s)
     }
     m->crash_before = s->crash_texts[i];
     m->crash_power = power;
-    m->crash_until_us = FOR_EVER;
+    m->crash_until_us = NOT_BY_ITSELF;
 }
 
 /* With a question mark what is logged and not known as committed. */
 static void print_history(struct scenario *s, const struct sim_member *m)
 {
-    const struct toy *t = &m->toy;
+    const struct sim_carrier *t = &m->carrier;
     const struct toy_history *h = &t->disk.history;
 
     for (size_t i = 0; i < h->n; i++) {
@@ -306,9 +306,9 @@ static void print_history(struct scenario *s, const struct sim_member *m)
 
 static void print_state(struct scenario *s)
 {
-    for (int i = 0; i < s->world.n_members; i++) {
-        const struct sim_member *m = &s->world.members[i];
-        const struct toy *t = &m->toy;
+    for (int i = 0; i < s->cluster.n_members; i++) {
+        const struct sim_member *m = &s->cluster.members[i];
+        const struct sim_carrier *t = &m->carrier;
 
         strbuf_printf(&s->out, "    m%d %s, accepted %" PRId64 " current %" PRId64 ", has", i + 1,
                       !m->runs    ? "is down"
@@ -323,28 +323,28 @@ static void print_state(struct scenario *s)
 
 static void run_until_settled(struct scenario *s)
 {
-    int64_t end = s->world.now_us + PATIENCE_US;
+    int64_t end = s->cluster.now_us + PATIENCE_US;
 
-    while (!world_is_settled(&s->world) && s->world.now_us < end) {
-        world_step(&s->world, s->world.now_us + MS_US);
+    while (!cluster_is_settled(&s->cluster) && s->cluster.now_us < end) {
+        cluster_step(&s->cluster, s->cluster.now_us + MS_US);
     }
-    if (!world_is_settled(&s->world)) {
-        world_violated(&s->world, "not settled");
+    if (!cluster_is_settled(&s->cluster)) {
+        cluster_violated(&s->cluster, "not settled");
     }
 }
 
 static void run_until_line(struct scenario *s, const char *text)
 {
-    int64_t end = s->world.now_us + PATIENCE_US;
+    int64_t end = s->cluster.now_us + PATIENCE_US;
 
     s->awaited = text;
     s->found = false;
-    while (!s->found && s->world.now_us < end) {
-        world_step(&s->world, s->world.now_us + MS_US);
+    while (!s->found && s->cluster.now_us < end) {
+        cluster_step(&s->cluster, s->cluster.now_us + MS_US);
     }
     s->awaited = NULL;
     if (!s->found) {
-        world_violated(&s->world, "there was no \"%s\"", text);
+        cluster_violated(&s->cluster, "there was no \"%s\"", text);
     }
 }
 
@@ -353,9 +353,9 @@ static void run_on(struct scenario *s, const char *line)
     const char *until = strstr(line, "until ");
 
     if (until == NULL) {
-        int64_t end = s->world.now_us + number_at(s, 1, 0) * MS_US;
+        int64_t end = s->cluster.now_us + number_at(s, 1, 0) * MS_US;
 
-        while (world_step(&s->world, end)) {
+        while (cluster_step(&s->cluster, end)) {
         }
     } else if (strcmp(until, "until settled") == 0) {
         run_until_settled(s);
@@ -367,17 +367,17 @@ static void run_on(struct scenario *s, const char *line)
 static void start_members(struct scenario *s)
 {
     for (size_t i = 1; i < s->n_words; i++) {
-        world_start(&s->world, member_of(s->words[i]));
+        cluster_start(&s->cluster, member_of(s->words[i]));
     }
 }
 
 static void hold_disk(struct scenario *s, bool held)
 {
-    struct sim_member *m = &s->world.members[member_of(s->words[1])];
+    struct sim_member *m = &s->cluster.members[member_of(s->words[1])];
 
-    m->toy.disk.is_held = held;
+    m->carrier.disk.is_held = held;
     if (!held) {
-        member_serve_disk(m);
+        sim_member_serve_disk(m);
     }
 }
 
@@ -386,17 +386,17 @@ static bool item_command(struct scenario *s)
 {
     static const struct {
         const char *verb;
-        enum plan_kind kind;
+        enum trouble_kind kind;
         bool ends;
     } verbs[] = {
-        {"write", PLAN_WRITE, false},   {"sync", PLAN_SYNC, false},
-        {"purge", PLAN_PURGE, false},   {"revalidate", PLAN_REVALIDATE, false},
-        {"resign", PLAN_RESIGN, false}, {"pause", PLAN_PAUSE, false},
-        {"cut", PLAN_CUT, false},       {"heal", PLAN_CUT, true},
-        {"block", PLAN_BLOCK, false},   {"unblock", PLAN_BLOCK, true},
-        {"reset", PLAN_RESET, false},
+        {"write", TROUBLE_WRITE, false},   {"sync", TROUBLE_SYNC, false},
+        {"purge", TROUBLE_PURGE, false},   {"revalidate", TROUBLE_REVALIDATE, false},
+        {"resign", TROUBLE_RESIGN, false}, {"pause", TROUBLE_PAUSE, false},
+        {"cut", TROUBLE_CUT, false},       {"heal", TROUBLE_CUT, true},
+        {"block", TROUBLE_BLOCK, false},   {"unblock", TROUBLE_BLOCK, true},
+        {"reset", TROUBLE_RESET, false},
     };
-    struct plan_item item = {.for_us = -1};
+    struct trouble_item item = {.for_us = -1};
 
     for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
         if (strcmp(verbs[i].verb, s->words[0]) == 0) {
@@ -404,15 +404,15 @@ static bool item_command(struct scenario *s)
             item.a = member_of(s->words[1]);
             item.b = (int)number_at(s, 2, 1) - 1;
             item.amount = number_at(s, 2, 1);
-            item.for_us = item.kind == PLAN_PAUSE ? item.amount * MS_US : -1;
-            (verbs[i].ends ? world_end : world_plan)(&s->world, &item);
+            item.for_us = item.kind == TROUBLE_PAUSE ? item.amount * MS_US : -1;
+            (verbs[i].ends ? cluster_end : cluster_begin)(&s->cluster, &item);
             return true;
         }
     }
     return false;
 }
 
-static bool world_command(struct scenario *s, const char *line)
+static bool cluster_command(struct scenario *s, const char *line)
 {
     const char *verb = s->words[0];
 
@@ -456,7 +456,7 @@ static bool command(struct scenario *s, const char *line)
     known = s->n_words > 0 && plan_command(s);
     if (!known) {
         make_world(s);
-        known = world_command(s, line);
+        known = cluster_command(s, line);
     }
     free(copy);
     return known;
@@ -554,16 +554,16 @@ int scenario_run(const char *path, bool write)
 
     strbuf_init(&s->out, STRBUF_NO_LIMIT);
     show_the_story(s);
-    s->world.end = &end;
+    s->cluster.end = &end;
     if (setjmp(end) == 0) { /* a rule that is broken ends the story, too, and its trace says so */
         known = play(s, text);
     }
     rc = known ? compare(s, path, expected, write) : 2;
-    if (s->made && s->world.why[0] == '\0') {
-        world_fini(&s->world);
+    if (s->made && s->cluster.why[0] == '\0') {
+        cluster_fini(&s->cluster);
     }
     strbuf_fini(&s->out);
-    plan_fini(&s->plan);
+    trouble_plan_fini(&s->plan);
     free(text);
     free(expected);
     free(s);
