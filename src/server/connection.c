@@ -144,6 +144,7 @@ struct connection *server_connect(struct server *s, const struct peer *peer)
 
     c->peer = *peer;
     c->opened_us = s->attended_us;
+    c->heard_us = s->attended_us;
     c->taken_us = s->attended_us;
     c->stats.established_ms = s->wall_ms;
     connection_reset_stats(c);

@@ -282,6 +282,7 @@ void pipeline_sent(struct server *s, struct connection *c)
     /* Until it has taken more we would not hear it; but who takes its answers is there. */
     if (c->session != NULL && obstacle(s, c) == INPUT_OUTPUT) {
         tracker_touch(&s->tracker, c->session, server_now_ms(s));
+        c->heard_us = s->attended_us;
     }
     if (c->input != INPUT_OPEN) {
         pipeline_go_on(s, c);
@@ -716,6 +717,7 @@ void pipeline_receive(struct server *s, struct connection *c, struct bytes bytes
     if (c->state == CONNECTION_CLOSING) {
         return;
     }
+    c->heard_us = s->attended_us;
     if (c->in.len > 0) {
         strbuf_append_bytes(&c->in, bytes);
         ASSERT(!c->in.failed);

@@ -16,11 +16,9 @@ enum { FLUSH_STALL_US = 2000000, OUTPUT_STALL_US = 10000000 };
 
 /* A client whose input we do not read cannot be heard: it is not silent. One that has to read its
  * answers first is heard by its reading, see pipeline_sent(). */
-static bool is_held_back(const struct session *session)
+static bool is_held_back(const struct connection *c)
 {
-    const struct connection *c = session->connection;
-
-    return c != NULL && c->input != INPUT_OPEN && c->input != INPUT_OUTPUT;
+    return c->input != INPUT_OPEN && c->input != INPUT_OUTPUT;
 }
 
 static void expire_now(struct server *s, struct session *session)
@@ -48,7 +46,7 @@ static void expire_sessions(struct server *s)
 
     while ((session = tracker_pop_due(&s->tracker, s->attention.heard_us / 1000)) != NULL) {
         ASSERT(!session->closing);
-        if (is_held_back(session)) {
+        if (session->connection != NULL && is_held_back(session->connection)) {
             tracker_touch(&s->tracker, session, server_now_ms(s));
         } else {
             expire_session(s, session);
@@ -78,6 +76,16 @@ static bool never_opened_a_session(const struct server *s, const struct connecti
            s->attention.heard_us - c->opened_us > s->options.limits.sessionless_ms * 1000;
 }
 
+/* Its session may live on: it can have moved to another member while the network took the end of
+ * this link with it, and nobody else would tell us. Where the session ends in its place, that comes
+ * first. */
+static bool is_silent(const struct server *s, const struct connection *c)
+{
+    return c->state == CONNECTION_SERVING && c->session != NULL &&
+           s->attention.heard_us - c->heard_us >
+               (c->session->timeout_ms + s->options.tick_ms) * INT64_C(1000);
+}
+
 /* Events cannot be held back, answers can: so there is at most one long answer and what the limit
  * allows beside it. Who reads may have it; who takes nothing has until the stall. */
 static bool reads_too_little(const struct server *s, const struct connection *c)
@@ -101,6 +109,13 @@ static void show_out(struct server *s, struct connection *c)
     if (never_opened_a_session(s, c)) {
         s->stats.sessionless_connections_expired++;
         connection_close_after_flush(s, c);
+    }
+    if (is_held_back(c)) {
+        c->heard_us = s->attended_us;
+    } else if (is_silent(s, c)) {
+        log_debug("the connection of session 0x%" PRIx64 " is silent: it is dropped",
+                  (uint64_t)c->session_id);
+        connection_drop(s, c);
     }
     if (reads_too_little(s, c)) {
         log_limited(LOG_WARN,

@@ -272,6 +272,29 @@ static void a_session_moves_and_its_old_link_writes_no_more(void **state)
     ensemble_fixture_fini(&f);
 }
 
+/* The network has swallowed the end of its old link. */
+static void a_link_whose_client_has_gone_elsewhere_is_closed_in_the_end(void **state)
+{
+    struct ensemble_node *leader, *from;
+    struct connection *old, *fresh;
+    struct ensemble_fixture f;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    leader = ensemble_fixture_elect(&f);
+    from = ensemble_fixture_follower(&f);
+    old = ensemble_client(from, 4000);
+    fresh = ensemble_resume(leader, old->session_id, 4000);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(old->state, i < 4 ? CONNECTION_SERVING : old->state);
+        ensemble_fixture_pass(&f, 1000);
+        ask(leader, fresh, fixture_path_request(OP_EXISTS, "/"));
+    }
+    assert_int_equal(old->state, CONNECTION_CLOSING);
+    assert_int_equal(fresh->state, CONNECTION_SERVING);
+    ensemble_fixture_fini(&f);
+}
+
 static void a_session_that_is_gone_is_refused_everywhere(void **state)
 {
     struct ensemble_node *follower;
@@ -738,6 +761,7 @@ int main(void)
         cmocka_unit_test(a_commit_may_come_before_our_own_disk),
         cmocka_unit_test(only_the_leader_ends_sessions_and_hears_of_all),
         cmocka_unit_test(a_session_moves_and_its_old_link_writes_no_more),
+        cmocka_unit_test(a_link_whose_client_has_gone_elsewhere_is_closed_in_the_end),
         cmocka_unit_test(a_session_that_is_gone_is_refused_everywhere),
         cmocka_unit_test(what_a_learners_client_may_is_judged_by_its_ids),
         cmocka_unit_test(nothing_that_was_answered_is_lost_with_its_leader),
