@@ -30,6 +30,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
     done
     turn "$build/bin/pawl-client-sim" --seed "$seed" --seeds 50
     turn "$build/bin/pawl-recipe-sim" --seed "$((seed * 10000))" --seeds 5000
+    turn "$build/bin/pawl-recipe-sim" --ensemble --seed "$((seed * 10000))" --seeds 5000
     turn "$build/bin/pawl-sim" --seeds "$((seed * 100000))..$((seed * 100000 + 19999))"
     for replay in "$build"/bin/replay-*; do
         turn "$replay" "$build/test/fuzz/seeds/${replay##*/replay-}" -n 50000 -s "$seed"

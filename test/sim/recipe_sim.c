@@ -23,8 +23,9 @@
 #include "pawl/error.h"
 #include "recipes/core/grant.h"
 #include "sim/scenarios_recipes.h"
+#include "sim/sim_ensemble_plan.h"
 
-enum { CALM_LIMIT_MS = 60000, FREED_LIMIT_MS = 30000 };
+enum { CALM_LIMIT_MS = 60000, FREED_LIMIT_MS = 30000, SETTLED_TICKS = 120 };
 
 static const struct kind *const kinds[] = {
     &lock_kind,           &rwlock_kind,       &semaphore_kind, &latch_kind, &barrier_kind,
@@ -160,6 +161,14 @@ struct user *sim_next_user(struct sim *s, int *at)
 
 /* ---- grants ---- */
 
+/* In an ensemble a follower that is cut off from its leader makes the certain time too long. */
+static bool has_its_node(struct world *w, const struct pawl_grant *g)
+{
+    znode_id id = w->cluster == NULL ? 0 : tree_find(world_tree(w), bytes_str(g->path));
+
+    return w->cluster == NULL || (id != 0 && tree_owner(world_tree(w), id) == g->session_id);
+}
+
 /* Whoever is asleep is asked, too, as if he woke up now. Not in a computer that is stopped: there a
  * first look at the clocks tells how long that was, and no look comes before the end. */
 bool user_holds(const struct user *u, const struct pawl_grant *g)
@@ -174,7 +183,7 @@ bool user_holds(const struct user *u, const struct pawl_grant *g)
     w->running = u->process->machine;
     held = pawl_grant_held(g);
     w->running = running;
-    return held && !world_is_robbed(w, g->session_id, g->path);
+    return held && !world_is_robbed(w, g->session_id, g->path) && has_its_node(w, g);
 }
 
 void sim_granted(struct user *u, const struct pawl_grant *g)
@@ -318,12 +327,16 @@ static void change_permissions(struct sim *s, int thing, bool refuse)
 {
     struct thing *t = &s->things[thing];
     int32_t perms = refuse ? PERM_ALL & ~PERM_CREATE : PERM_ALL;
+    int rc;
 
-    if (s->w->server_is_down || !s->kind->bears_refusals ||
-        (world_permit(s->w, t->path, perms) != 0 && refuse)) {
+    if (s->w->server_is_down || !s->kind->bears_refusals) {
         return;
     }
-    t->is_refused = refuse;
+    rc = world_permit(s->w, t->path, perms);
+    if (rc == PAWL_ERR_NO_NODE && refuse) {
+        return;
+    }
+    t->is_refused = refuse || (rc != 0 && rc != PAWL_ERR_NO_NODE); /* perhaps */
     s->refused = s->refused || refuse;
 }
 
@@ -590,6 +603,7 @@ static void begin(struct sim *s)
     for (int i = 0; i < s->n_things; i++) {
         snprintf(s->things[i].path, sizeof(s->things[i].path), "/sim/thing-%d", i);
     }
+    servers_await(w);
     if (s->kind->begin != NULL) {
         s->kind->begin(s);
     }
@@ -665,13 +679,13 @@ static void wake_up(struct machine *m)
 
 static void run_calm(struct sim *s)
 {
-    int64_t limit = sim_now_ms(s) + CALM_LIMIT_MS;
+    int64_t limit = sim_now_ms(s) + CALM_LIMIT_MS + (s->w->cluster != NULL ? 30000 : 0);
 
     world_note(-1, "calm", 0);
     s->calm = true;
     s->calm_ms = sim_now_ms(s);
     s->w->trouble = false;
-    s->w->slow_disk_until_ms = 0;
+    servers_calm(s->w);
     for (int i = 0; i < s->n_processes; i++) {
         wake_up(s->processes[i].machine);
         s->processes[i].machine->cut_off_until_ms = 0;
@@ -709,7 +723,7 @@ static void run_freed(struct sim *s)
     while (!nothing_left(s)) {
         if (sim_now_ms(s) >= limit) {
             print_things(s);
-            watch_each(&member_server(s->w->server.member)->watches, print_watch, NULL);
+            world_each_watch(s->w, print_watch, NULL);
             world_violated("%zu watches and %lld ephemeral nodes are left", world_n_watches(s->w),
                            (long long)tree_n_ephemerals(world_tree(s->w)));
         }
@@ -763,39 +777,81 @@ static void end(struct sim *s)
 
 struct totals {
     uint64_t events, done, faults;
-    int64_t longest_calm_ms;
+    int64_t longest_calm_ms, simulated_ms;
 };
 
-static void run(uint64_t seed, const struct kind *kind, bool verbose, struct totals *totals)
-{
-    struct sim *s = must_zalloc(sizeof(*s));
-    int64_t trouble_ms, calm_from;
-    char replay[64];
+struct run_options {
+    bool verbose;
+    bool ensemble; /* of so many voters, 0: by the seed; else the server stands alone */
+    int n_voters;
+};
 
-    snprintf(replay, sizeof(replay), "--recipe %s --seed %llu", kind->name,
-             (unsigned long long)seed);
-    s->kind = kind;
-    s->w = world_new(seed, 0, verbose);
-    s->w->replay = replay;
+/* Everybody serves again soon, and has the same. */
+static void check_settled(struct sim *s, const struct trouble_plan *plan)
+{
+    int64_t limit = sim_now_ms(s) + 60000 + SETTLED_TICKS * plan->tick_ms;
+
+    while (!servers_are_settled(s->w)) {
+        if (sim_now_ms(s) >= limit) {
+            world_violated("liveness: the ensemble is not settled long after the trouble");
+        }
+        world_run(s->w, 100);
+    }
+}
+
+static void live(struct sim *s, const struct trouble_plan *plan, struct totals *totals)
+{
+    int64_t calm_from, begun = sim_now_ms(s);
+
     begin(s);
-    trouble_ms = 5000 + sim_below(s, 25000);
-    world_run(s->w, trouble_ms);
+    world_run(s->w, plan != NULL ? begun + plan->trouble_us / 1000 - sim_now_ms(s)
+                                 : 5000 + sim_below(s, 25000));
     calm_from = sim_now_ms(s);
     run_calm(s);
     calm_from = sim_now_ms(s) - calm_from;
+    if (plan != NULL) {
+        check_settled(s, plan);
+    }
     run_freed(s);
     end(s);
-    totals->events += s->w->n_events;
-    totals->done += (uint64_t)s->n_done;
-    totals->faults += (uint64_t)s->n_faults;
     totals->longest_calm_ms =
         calm_from > totals->longest_calm_ms ? calm_from : totals->longest_calm_ms;
-    if (verbose) {
-        printf("seed %llu: %llu events, %d done, %d faults, calm after %lld ms, trace %016llx\n",
-               (unsigned long long)seed, (unsigned long long)s->w->n_events, s->n_done, s->n_faults,
-               (long long)calm_from, (unsigned long long)s->w->trace);
+}
+
+static void add_up(struct totals *totals, const struct sim *s, const struct run_options *o)
+{
+    totals->events += s->w->n_events + servers_n_events(s->w);
+    totals->done += (uint64_t)s->n_done;
+    totals->faults += (uint64_t)s->n_faults;
+    totals->simulated_ms += sim_now_ms(s) - 1000000;
+    if (o->verbose) {
+        printf("seed %llu: %llu events, %d done, %d faults, trace %016llx\n",
+               (unsigned long long)s->w->seed, (unsigned long long)s->w->n_events, s->n_done,
+               s->n_faults, (unsigned long long)s->w->trace);
     }
+}
+
+static void run(uint64_t seed, const struct kind *kind, const struct run_options *o,
+                struct totals *totals)
+{
+    struct sim *s = must_zalloc(sizeof(*s));
+    struct trouble_plan plan = {0};
+    char replay[64];
+
+    snprintf(replay, sizeof(replay), "%s --recipe %s --seed %llu", o->ensemble ? "--ensemble" : "",
+             kind->name, (unsigned long long)seed);
+    s->kind = kind;
+    if (o->ensemble) {
+        trouble_plan_make_real(&plan, seed, o->n_voters);
+        s->w = world_new_ensemble(seed, &plan, o->verbose);
+    } else {
+        s->w = world_new(seed, 0, o->verbose);
+    }
+    s->w->replay = replay;
+    live(s, o->ensemble ? &plan : NULL, totals);
+    add_up(totals, s, o);
     world_free(s->w);
+    trouble_plan_fini(&plan);
     free(s->own);
     free(s);
 }
@@ -830,29 +886,36 @@ int main(int argc, char **argv)
     const struct kind *kind = NULL;
     struct totals totals = {0};
     const char *scenario = NULL;
-    bool verbose = false, with_scenarios = true;
+    struct run_options o = {0};
+    bool with_scenarios = true, has_count = false;
 
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
 
         if (strcmp(argv[i], "--seed") == 0 && more) {
             first = strtoull(argv[++i], NULL, 10);
-            count = with_scenarios ? 1 : count;
+            count = has_count ? count : 1;
             with_scenarios = false;
         } else if (strcmp(argv[i], "--seeds") == 0 && more) {
             count = strtoull(argv[++i], NULL, 10);
+            has_count = true;
         } else if (strcmp(argv[i], "--recipe") == 0 && more) {
             kind = find_kind(argv[++i]);
         } else if (strcmp(argv[i], "--scenario") == 0 && more) {
             scenario = argv[++i];
         } else if (strcmp(argv[i], "--verbose") == 0) {
-            verbose = true;
+            o.verbose = true;
+        } else if (strcmp(argv[i], "--ensemble") == 0) {
+            o.ensemble = true;
+            with_scenarios = false;
+        } else if (strcmp(argv[i], "--members") == 0 && more) {
+            o.n_voters = atoi(argv[++i]);
         } else {
             return usage(argv[0]);
         }
     }
     if (scenario != NULL || with_scenarios) {
-        if (!scenarios_run(scenario, verbose)) {
+        if (!scenarios_run(scenario, o.verbose)) {
             return 2;
         }
     }
@@ -860,10 +923,12 @@ int main(int argc, char **argv)
         return 0;
     }
     for (uint64_t seed = first; seed < first + count; seed++) {
-        run(seed, kind != NULL ? kind : kinds[seed % N_KINDS], verbose, &totals);
+        run(seed, kind != NULL ? kind : kinds[seed % N_KINDS], &o, &totals);
     }
-    printf("%llu seeds from %llu: %llu events, %llu faults, %llu achieved; nothing violated\n",
-           (unsigned long long)count, (unsigned long long)first, (unsigned long long)totals.events,
+    printf("%llu seeds from %llu: %.1f simulated hours, %llu events, %llu faults, %llu achieved; "
+           "nothing violated\n",
+           (unsigned long long)count, (unsigned long long)first,
+           (double)totals.simulated_ms / 3600000, (unsigned long long)totals.events,
            (unsigned long long)totals.faults, (unsigned long long)totals.done);
     printf("at rest at the latest %lld ms after the trouble\n", (long long)totals.longest_calm_ms);
     return 0;

@@ -34,6 +34,9 @@ _Noreturn void cluster_violated(struct cluster *w, const char *format, ...)
     vsnprintf(w->why, sizeof(w->why), format, args);
     va_end(args);
     cluster_print(w, "violated: %s", w->why);
+    if (w->failed != NULL) {
+        w->failed(w);
+    }
     longjmp(*w->end, 1);
 }
 
@@ -354,7 +357,8 @@ static int64_t end_of(const struct cluster *w, const struct trouble_item *i)
     if (i->for_us < 0) {
         return NOT_BY_ITSELF;
     }
-    return end > w->plan->trouble_us ? w->plan->trouble_us : end;
+    end = end > w->plan->trouble_us ? w->plan->trouble_us : end;
+    return end > w->now_us ? end : w->now_us;
 }
 
 static void begin_crash(struct cluster *w, const struct trouble_item *i)

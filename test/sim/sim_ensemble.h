@@ -40,6 +40,7 @@ struct sim_member {
     uint64_t life;                             /* events of an earlier one do not concern it */
     int64_t paused_until_us;                   /* not in the past: it is */
     int64_t clock_ahead_us, clock_per_million; /* its clock: that much ahead, and faster */
+    int64_t wall_ahead_ms;                     /* its wall clock */
     int64_t woken_at_us;                       /* the time for which it has a wake-up */
     uint64_t n_effects;                        /* carried out so far */
     int64_t effects_to_crash;                  /* before its so many-th effect from now; 0: none */
@@ -80,8 +81,9 @@ struct cluster {
     void (*line)(void *arg, const char *text);
     void *line_arg;
 
-    /* How a run ends when something is not as it has to be. */
+    /* How a run ends when something is not as it has to be: one of the two. */
     jmp_buf *end;
+    void (*failed)(struct cluster *w); /* does not return */
     char why[256];
 };
 

@@ -175,10 +175,20 @@ static void forget_wishes(struct sim_carrier *t)
     t->n_wishes = 0;
 }
 
+/* The quorum hears of it next, before anything else happens. */
+static void history_is_replaced(struct sim_member *m)
+{
+    bool was_settling = m->carrier.is_settling;
+
+    m->carrier.n_applied = m->carrier.disk.history.n;
+    m->carrier.is_settling = true;
+    m->cluster->body->replaced(m);
+    m->carrier.is_settling = was_settling;
+}
+
 bool sim_carrier_loaded(struct sim_member *m, const struct sim_wish *w)
 {
-    m->carrier.n_applied = m->carrier.disk.history.n;
-    m->cluster->body->replaced(m);
+    history_is_replaced(m);
     sim_carrier_hold(m, m->carrier.held, false);
     return sim_carrier_step(
         m, &(struct quorum_input){.kind = QUORUM_IN_SNAPSHOT_LOADED, .zxid = (int64_t)w->number});
@@ -186,8 +196,7 @@ bool sim_carrier_loaded(struct sim_member *m, const struct sim_wish *w)
 
 bool sim_carrier_truncated(struct sim_member *m, const struct sim_wish *w)
 {
-    m->carrier.n_applied = m->carrier.disk.history.n;
-    m->cluster->body->replaced(m);
+    history_is_replaced(m);
     sim_carrier_hold(m, m->carrier.held, false);
     return sim_carrier_step(
         m, &(struct quorum_input){.kind = QUORUM_IN_TRUNCATED, .zxid = (int64_t)w->number});
@@ -230,7 +239,7 @@ static void wake_in_time(struct sim_member *m)
     sim_member_wake_at(m, next < body ? next : body);
 }
 
-static void after_step(struct sim_member *m)
+static void grant_wishes_and_rest(struct sim_member *m)
 {
     struct sim_carrier *t = &m->carrier;
 
@@ -252,6 +261,14 @@ static void after_step(struct sim_member *m)
     }
 }
 
+/* Whatever a step has left; the body may take steps of its own meanwhile. */
+static void after_step(struct sim_member *m)
+{
+    m->carrier.is_settling = true;
+    grant_wishes_and_rest(m);
+    m->carrier.is_settling = false;
+}
+
 static void step(struct sim_member *m, const struct quorum_input *in)
 {
     if (sim_carrier_step(m, in)) {
@@ -263,8 +280,17 @@ void sim_carrier_do(struct sim_member *m, const struct quorum_input *in)
 {
     if (m->carrier.is_stepping || m->carrier.n_wishes > 0) {
         keep(m, in);
+    } else if (m->carrier.body_depth > 0) {
+        sim_carrier_step(m, in); /* sim_carrier_settle() follows */
     } else {
         step(m, in);
+    }
+}
+
+void sim_carrier_settle(struct sim_member *m)
+{
+    if (!m->carrier.is_stepping && !m->carrier.is_settling) {
+        after_step(m);
     }
 }
 
@@ -375,7 +401,9 @@ static void job_answered(struct sim_member *m, const struct toy_job *j)
 
     switch (j->kind) {
     case JOB_SYNC:
+        m->carrier.is_settling = true; /* the quorum hears of it before anything else happens */
         m->cluster->body->durable(m, j->number);
+        m->carrier.is_settling = false;
         if (m->runs) {
             step(m, &(struct quorum_input){.kind = QUORUM_IN_LOG_DURABLE, .zxid = j->number});
         }
@@ -507,7 +535,7 @@ void sim_carrier_crash(struct sim_member *m)
     }
     quorum_free(t->quorum);
     t->quorum = NULL;
-    t->serves = t->leads = t->is_stopping = t->is_stepping = false;
+    t->serves = t->leads = t->is_stopping = t->is_stepping = t->is_settling = false;
     t->loading = t->held = t->link = 0;
     forget_wishes(t);
     m->cluster->body->end(m);

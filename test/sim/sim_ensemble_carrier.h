@@ -63,6 +63,8 @@ struct sim_carrier {
     struct quorum *quorum; /* NULL: it does not run */
     struct quorum_effects effects;
     bool is_stepping;
+    bool is_settling; /* what a step has left is being done */
+    int body_depth;   /* of its steps within each other: what needs a body at rest waits */
     size_t n_applied; /* records of the history */
     bool serves, leads;
     int64_t epoch;
@@ -103,6 +105,9 @@ void sim_carrier_resign(struct sim_member *m); /* the operator's, or the last zx
 /* An input, and whatever follows from it at once; what the body asks for in the middle of effects
  * is kept until they are carried out. */
 void sim_carrier_do(struct sim_member *m, const struct quorum_input *in);
+
+/* The body is at rest again: what has waited for that. */
+void sim_carrier_settle(struct sim_member *m);
 
 /* An input alone, out of a wish; false: it has crashed, perhaps in the middle. */
 bool sim_carrier_step(struct sim_member *m, const struct quorum_input *in);

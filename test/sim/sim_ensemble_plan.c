@@ -229,6 +229,34 @@ void trouble_plan_make(struct trouble_plan *p, uint64_t seed, int n_voters)
     add_calls(p, &r);
 }
 
+static bool is_call(enum trouble_kind kind)
+{
+    return kind == TROUBLE_WRITE || kind == TROUBLE_SYNC || kind == TROUBLE_REVALIDATE;
+}
+
+/* A member's clocks are right: its sessions' time is part of what is promised to clients. */
+void trouble_plan_make_real(struct trouble_plan *p, uint64_t seed, int n_voters)
+{
+    struct prng r;
+    size_t n = 0;
+
+    prng_seed(&r, seed);
+    choose_ensemble(p, &r, n_voters);
+    p->seed = seed;
+    choose_weather(p, &r);
+    add_trouble(p, &r);
+    for (size_t i = 0; i < p->n; i++) {
+        if (!is_call(p->items[i].kind) && p->items[i].kind != TROUBLE_CLOCK) {
+            p->items[n++] = p->items[i];
+        }
+    }
+    p->n = n;
+    p->counter_limit = 0;
+    for (int i = 0; i < MESH_MEMBERS; i++) {
+        p->clock_per_million[i] = 0;
+    }
+}
+
 /* ---- as text ---- */
 
 static void write_set(uint32_t set, struct strbuf *out)

@@ -64,6 +64,8 @@ struct trouble_plan {
 
 /* `n_voters` 0: by the seed. */
 void trouble_plan_make(struct trouble_plan *p, uint64_t seed, int n_voters);
+/* For real members, whose clients are somebody else's: no calls. */
+void trouble_plan_make_real(struct trouble_plan *p, uint64_t seed, int n_voters);
 /* Nothing but a fair ensemble. */
 void trouble_plan_init(struct trouble_plan *p, int n_voters, int n_observers);
 void trouble_plan_fini(struct trouble_plan *p);

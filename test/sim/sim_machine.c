@@ -171,7 +171,8 @@ void link_start(struct engine *e, int64_t now_ms)
     (void)now_ms;
     link_close(e);
     e->link.dial_limit_ms = e->core->link_limit_ms;
-    adopt(e, net_dial(the_world, machine_of(e)));
+    adopt(e, net_dial(the_world, machine_of(e),
+                      e->core->hosts.items[e->core->host].port - SERVERS_PORT));
 }
 
 static void dialed(struct engine *e, struct machine *m, int64_t now_ms)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim_net.c - links between simulated processes and the server, and what happens to them. */
+/* sim_net.c - links between simulated processes and servers, and what happens to them. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -128,12 +128,13 @@ void net_taken(struct piece *p)
 
 /* ---- links ---- */
 
-struct sim_link *net_dial(struct world *w, struct machine *m)
+struct sim_link *net_dial(struct world *w, struct machine *m, int host)
 {
     struct sim_link *l = must_zalloc(sizeof(*l));
     bool lost = world_now_ms(w) < m->cut_off_until_ms ||
                 (w->trouble && world_chance(w, 20)); /* the packet: nobody answers */
 
+    l->host = host;
     l->client = m;
     l->up_at_ms = world_now_ms(w) + (lost ? FOR_EVER : 1 + world_below(w, w->latency_ms));
     l->refused = w->trouble && world_chance(w, 10);
@@ -147,15 +148,11 @@ struct sim_link *net_dial(struct world *w, struct machine *m)
 
 bool net_dialed(struct world *w, struct sim_link *l)
 {
-    if (l->refused || w->server_is_down) {
+    if (l->refused || !servers_connect(w, l)) {
         return false;
     }
     l->up_at_ms = 0;
-    l->server_side = member_fixture_connect(&w->server);
-    if (l->server_side != NULL) {
-        l->server_side->owner = l;
-    }
-    return l->server_side != NULL;
+    return true;
 }
 
 void net_send(struct world *w, struct sim_link *l, struct bytes b)
@@ -189,8 +186,7 @@ static void free_link(struct sim_link *l)
 
 static void server_hangs_up(struct world *w, struct sim_link *l)
 {
-    member_fixture_disconnect(&w->server, l->server_side);
-    l->server_side = NULL;
+    servers_disconnect(w, l);
     pipe_clear(&l->to_server);
     append(&l->to_client, world_now_ms(w) + latency(w), bytes_of("", 0), true);
 }
@@ -211,36 +207,22 @@ static void to_client(struct world *w, struct sim_link *l, struct bytes b)
     strbuf_fini(&older);
 }
 
-static void flush(struct world *w, struct connection *c)
+void net_touched(struct world *w, struct connection *c)
 {
     struct sim_link *l = c->owner;
     size_t n = c->out.len - c->out_at;
 
-    if (l == NULL) {
-        return; /* one of ours, see ask() */
+    if (l->is_stranger) {
+        return; /* it looks by itself */
     }
     if (n > 0 && l->client != NULL) {
         to_client(w, l, bytes_of(c->out.data + c->out_at, n));
     }
     if (n > 0) {
-        member_fixture_read(&w->server, c, n);
+        servers_sent(w, l, n);
     }
-    if (c->state == CONNECTION_CLOSING) {
+    if (l->server_side == c && c->state == CONNECTION_CLOSING) {
         server_hangs_up(w, l);
-    }
-}
-
-static void settle(struct world *w)
-{
-    struct connection *c;
-
-    while ((c = member_next_touched(w->server.member)) != NULL) {
-        flush(w, c);
-    }
-    if (w->server.appended_zxid > w->server.durable_zxid && w->durable_at_ms == INT64_MAX) {
-        bool slow = world_now_ms(w) < w->slow_disk_until_ms;
-
-        w->durable_at_ms = world_now_ms(w) + world_below(w, slow ? 700 : 3);
     }
 }
 
@@ -259,11 +241,11 @@ static void deliver_frame(struct world *w, struct sim_link *l, struct bytes b)
         if (w->profile != 0 && l->greeted) {
             profile_request(w, l, (uint8_t *)frame.data, frame.len);
         }
-        member_fixture_send(&w->server, l->server_side, b);
+        servers_receive(w, l, b);
     }
     l->greeted = true;
     strbuf_fini(&reply);
-    settle(w);
+    servers_settle(w);
 }
 
 /* Frame by frame, for who intercepts, and for older servers. */
@@ -285,66 +267,29 @@ static void receive(struct world *w, struct sim_link *l)
 {
     struct piece *p;
 
-    while (l->server_side != NULL && (p = net_arrived(w, &l->to_server)) != NULL) {
+    while (servers_listen(w, l) && (p = net_arrived(w, &l->to_server)) != NULL) {
+        struct bytes b = bytes_of(p->data, p->len);
+
+        list_remove(&p->link);
         if (p->eof) {
-            net_taken(p);
-            member_fixture_disconnect(&w->server, l->server_side);
-            l->server_side = NULL;
+            servers_disconnect(w, l);
+        } else if (w->intercept != NULL || w->profile != 0 || l->partial.len > 0) {
+            deliver_frames(w, l, b);
         } else {
-            struct bytes b = bytes_of(p->data, p->len);
-
-            list_remove(&p->link);
-            if (w->intercept != NULL || w->profile != 0 || l->partial.len > 0) {
-                deliver_frames(w, l, b);
-            } else {
-                member_fixture_send(&w->server, l->server_side, b);
-                l->greeted = true;
-            }
-            free(p);
+            l->greeted = true;
+            servers_receive(w, l, b);
         }
-        settle(w);
+        free(p);
+        servers_settle(w);
     }
 }
 
-static void run_disk(struct world *w)
-{
-    if (world_now_ms(w) >= w->durable_at_ms) {
-        w->durable_at_ms = INT64_MAX;
-        member_fixture_durable(&w->server, w->server.appended_zxid);
-        settle(w);
-    }
-}
-
-static void come_back(struct world *w)
-{
-    w->server.now_us -= 1000000; /* which the fixture adds */
-    w->server.wall_ms += w->wall_jump_ms - 1000;
-    w->wall_jump_ms = 0;
-    member_fixture_restart(&w->server, &w->options);
-    w->server_is_down = false;
-    w->n_restarts++;
-    w->restart_zxid = w->server.durable_zxid;
-    w->tick_ms = world_now_ms(w);
-    world_note(-1, "server up", 0);
-}
-
-/* Whatever of the server is due now. */
+/* Whatever of the servers is due now. */
 void net_serve(struct world *w)
 {
     struct list *item, *next;
 
-    if (w->server_is_down && world_now_ms(w) >= w->up_again_ms) {
-        come_back(w);
-    }
-    if (w->server_is_down) {
-        return;
-    }
-    run_disk(w);
-    if (world_now_ms(w) >= w->tick_ms) {
-        w->tick_ms = world_now_ms(w) + 50;
-        member_fixture_tick(&w->server, 0);
-        settle(w);
-    }
+    servers_run(w);
     for (item = w->links.next; item != &w->links; item = next) {
         struct sim_link *l = container_of(item, struct sim_link, link);
 
@@ -358,14 +303,12 @@ void net_serve(struct world *w)
 
 int64_t net_soon_ms(const struct world *w)
 {
-    int64_t t = w->server_is_down               ? w->up_again_ms
-                : w->tick_ms < w->durable_at_ms ? w->tick_ms
-                                                : w->durable_at_ms;
+    int64_t t = servers_soon_ms(w);
     struct list *item;
 
     list_for_each (item, &w->links) {
         const struct sim_link *l = container_of(item, struct sim_link, link);
-        int64_t due = l->server_side == NULL ? INT64_MAX : net_next_ms(&l->to_server);
+        int64_t due = servers_listen(w, l) ? net_next_ms(&l->to_server) : INT64_MAX;
 
         t = due < t ? due : t;
     }
@@ -427,28 +370,20 @@ void world_cut_off(struct machine *m, int64_t ms, int64_t late_ms)
     world_freeze(m, TO_CLIENT, late_ms);
 }
 
-/* Some of what was not yet durable may have reached the disk. Clients are told that their links are
- * gone, or not. */
-void world_crash(struct world *w, int64_t down_ms)
+/* Clients are told that their links are gone, or not. */
+void net_server_gone(struct world *w, int host)
 {
     struct list *item;
-    int64_t more;
 
-    if (w->server_is_down) {
-        return;
-    }
-    world_note(-1, "crash", down_ms);
-    more = w->server.appended_zxid - w->server.durable_zxid;
-    w->server.durable_zxid += world_below(w, more + 1);
-    w->durable_at_ms = INT64_MAX;
-    w->server_is_down = true;
-    w->up_again_ms = world_now_ms(w) + down_ms;
     list_for_each (item, &w->links) {
         struct sim_link *l = container_of(item, struct sim_link, link);
 
+        if (l->host != host) {
+            continue;
+        }
         l->server_side = NULL;
         pipe_clear(&l->to_server);
-        if (l->up_at_ms != 0) {
+        if (l->up_at_ms != 0 || l->is_stranger) {
             continue;
         }
         if (!world_chance(w, 4)) {
@@ -457,10 +392,4 @@ void world_crash(struct world *w, int64_t down_ms)
             l->to_client.frozen_until_ms = INT64_MAX;
         }
     }
-}
-
-void world_slow_disk(struct world *w, int64_t ms)
-{
-    world_note(-1, "slow disk", ms);
-    w->slow_disk_until_ms = world_now_ms(w) + ms;
 }

@@ -29,6 +29,18 @@ _Noreturn void world_violated(const char *format, ...)
     exit(1);
 }
 
+_Noreturn void __wrap_assert_failed(const char *expression, const char *file, int line);
+_Noreturn void __real_assert_failed(const char *expression, const char *file, int line);
+
+/* An assertion of clients or members ends the run like anything else. */
+_Noreturn void __wrap_assert_failed(const char *expression, const char *file, int line)
+{
+    if (the_world == NULL) {
+        __real_assert_failed(expression, file, line);
+    }
+    world_violated("ASSERT(%s) at %s:%d", expression, file, line);
+}
+
 void world_note(int who, const char *what, int64_t detail)
 {
     struct world *w = the_world;
@@ -71,7 +83,7 @@ static void note_session(struct world *w, int64_t id)
     }
 }
 
-static void note_txn(const struct txn *txn, void *world)
+void world_wrote(const struct txn *txn, void *world)
 {
     struct world *w = world;
 
@@ -111,8 +123,9 @@ struct world *world_new(uint64_t seed, int32_t tick_ms, bool verbose)
     w->slow_link_one_in = 30 + (int)world_below(w, 200);
     w->durable_at_ms = INT64_MAX;
     member_fixture_init(&w->server, &w->options);
-    w->server.on_txn = note_txn;
+    w->server.on_txn = world_wrote;
     w->server.arg = w;
+    w->now_us = &w->server.now_us;
     w->tick_ms = world_now_ms(w);
     w->replay = "";
     the_world = w;
@@ -129,7 +142,7 @@ void world_free(struct world *w)
         }
     }
     net_free(w);
-    member_fixture_fini(&w->server);
+    servers_free(w);
     free(w);
     the_world = NULL;
 }
@@ -146,16 +159,6 @@ int64_t world_soon_ms(struct world *w)
     }
     due = w->next_ms == NULL ? INT64_MAX : w->next_ms(w->arg);
     return due < t ? due : t;
-}
-
-static void pass_until(struct world *w, int64_t ms)
-{
-    int64_t passed = ms - world_now_ms(w);
-
-    if (passed > 0) {
-        w->server.now_us += passed * 1000;
-        w->server.wall_ms += passed;
-    }
 }
 
 static void run_machines(struct world *w)
@@ -176,7 +179,7 @@ void world_step(struct world *w, int64_t limit_ms)
     int64_t t = world_soon_ms(w);
 
     w->n_events++;
-    pass_until(w, t < limit_ms ? t : limit_ms);
+    servers_pass_until(w, t < limit_ms ? t : limit_ms);
     net_serve(w);
     if (w->check != NULL) { /* who wakes up may ask before his library has looked around */
         w->check(w->arg);
@@ -206,8 +209,9 @@ void world_run(struct world *w, int64_t ms)
 
 struct machine *world_start(struct world *w, const struct process_options *o)
 {
+    char servers[SERVERS_TEXT_BYTES];
     struct pawl_client_options c = {.size = sizeof(c),
-                                    .servers = "10.0.0.1:2181",
+                                    .servers = servers,
                                     .session_timeout_ms = o->session_ms,
                                     .lost_percent = o->lost_percent,
                                     .name_space = o->name_space,
@@ -221,6 +225,7 @@ struct machine *world_start(struct world *w, const struct process_options *o)
     }
     *m = (struct machine){.id = w->n_machines++, .clocks = o->clocks};
     w->running = m;
+    servers_write(w, servers);
     c.seed = w->seed * 1000 + (uint64_t)m->id + 1;
     if (pawl_client_open(&c, &m->client) != 0) {
         world_violated("a client could not be opened");
@@ -317,168 +322,4 @@ bool machine_is_stopped(const struct machine *m)
 int64_t world_session(const struct machine *m)
 {
     return m->e->core->session_id;
-}
-
-/* ---- somebody else ---- */
-
-static void settle_disk(struct world *w)
-{
-    member_fixture_durable(&w->server, w->server.appended_zxid);
-}
-
-static void take_all(struct world *w, struct connection *c)
-{
-    size_t n;
-
-    settle_disk(w);
-    while ((n = c->out.len - c->out_at) > 0) {
-        member_fixture_read(&w->server, c, n);
-    }
-}
-
-static struct connection *join(struct world *w, int64_t session_id)
-{
-    uint8_t password[PASSWORD_BYTES] = {0};
-    struct connect_request r = {.timeout_ms = 30000,
-                                .session_id = session_id,
-                                .password = bytes_of(password, PASSWORD_BYTES),
-                                .has_read_only = true};
-    struct connection *c = member_fixture_connect(&w->server);
-    struct strbuf frame;
-
-    if (session_id != 0) {
-        session_password(session_id, password);
-    }
-    strbuf_init(&frame, STRBUF_NO_LIMIT);
-    fixture_connect_frame(&frame, &r);
-    member_fixture_send(&w->server, c, strbuf_bytes(&frame));
-    strbuf_fini(&frame);
-    take_all(w, c);
-    return c;
-}
-
-static int ask(struct world *w, struct connection *c, const struct request *q)
-{
-    struct reply_header h;
-    struct strbuf frame;
-    struct jute_reader r;
-    size_t at = c->out_at;
-
-    strbuf_init(&frame, STRBUF_NO_LIMIT);
-    fixture_frame(&frame, 7, q);
-    member_fixture_send(&w->server, c, strbuf_bytes(&frame));
-    strbuf_fini(&frame);
-    settle_disk(w);
-    if (c->out.len - at < 4 + REPLY_HEADER_BYTES) {
-        return PAWL_ERR_CONNECTION_LOSS;
-    }
-    r = jute_reader_of(bytes_of(c->out.data + at + 4, c->out.len - at - 4));
-    h = reply_header_read(&r);
-    take_all(w, c);
-    return h.err;
-}
-
-static void rob(struct world *w, int64_t session_id, const char *path)
-{
-    struct robbed *r = &w->robbed[w->n_robbed % MAX_ROBBED];
-
-    w->n_robbed++;
-    r->session_id = session_id;
-    snprintf(r->path, sizeof(r->path), "%s", path);
-}
-
-bool world_is_robbed(const struct world *w, int64_t session_id, const char *path)
-{
-    for (int i = 0; i < w->n_robbed && i < MAX_ROBBED; i++) {
-        const struct robbed *r = &w->robbed[i];
-
-        if ((r->session_id != 0 && r->session_id == session_id) ||
-            (r->path[0] != '\0' && path != NULL && strcmp(r->path, path) == 0)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static int ask_as_stranger(struct world *w, const struct request *q)
-{
-    struct connection *c = join(w, 0);
-    struct request bye = {.type = OP_CLOSE_SESSION};
-    int rc = ask(w, c, q);
-
-    ask(w, c, &bye);
-    member_fixture_disconnect(&w->server, c);
-    w->durable_at_ms = world_now_ms(w);
-    return rc;
-}
-
-int world_create(struct world *w, const char *path)
-{
-    struct request q = fixture_create_request(path, "", 0);
-
-    return ask_as_stranger(w, &q);
-}
-
-int world_delete(struct world *w, const char *path)
-{
-    struct request q = fixture_path_request(OP_DELETE, path);
-    int rc;
-
-    rob(w, 0, path);
-    rc = ask_as_stranger(w, &q);
-    world_note(-1, "deleted by hand", rc);
-    return rc;
-}
-
-int world_permit(struct world *w, const char *path, int32_t perms)
-{
-    struct acl_entry e = {perms | PERM_ADMIN, bytes_str("world"), bytes_str("anyone")};
-    struct request q = fixture_path_request(OP_SET_ACL, path);
-    struct strbuf acl;
-    int rc;
-
-    strbuf_init(&acl, STRBUF_NO_LIMIT);
-    acl_entry_write(&acl, &e);
-    q.acl = (struct acl_list){1, strbuf_bytes(&acl)};
-    rc = ask_as_stranger(w, &q);
-    strbuf_fini(&acl);
-    world_note(-1, "permissions", perms);
-    return rc;
-}
-
-/* With the session's own password, as Curator's tests do it. */
-void world_kill_session(struct world *w, int64_t session_id)
-{
-    struct connection *c = join(w, session_id);
-    struct request bye = {.type = OP_CLOSE_SESSION};
-
-    world_note(-1, "session killed", session_id);
-    rob(w, session_id, "");
-    ask(w, c, &bye);
-    member_fixture_disconnect(&w->server, c);
-    w->durable_at_ms = world_now_ms(w);
-}
-
-/* ---- the server's state ---- */
-
-struct tree *world_tree(struct world *w)
-{
-    return member_server(w->server.member)->tree;
-}
-
-size_t world_n_watches(struct world *w)
-{
-    return watch_count(&member_server(w->server.member)->watches);
-}
-
-int world_n_children(struct world *w, const char *path)
-{
-    znode_id id = tree_find(world_tree(w), bytes_str(path));
-
-    return id == 0 ? -1 : tree_n_children(world_tree(w), id);
-}
-
-size_t world_n_sessions(struct world *w)
-{
-    return tree_n_sessions(world_tree(w));
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim_world.h - simulated time, links, a server with its disk, and client processes; by seed.
+/* sim_world.h - simulated time, links, servers with their disks, and client processes; by seed.
  *
  * The clients are the real ones, without threads (PAWL_DISPATCH_EXTERNAL); what client/machine/
  * does for them on a machine, sim_machine.c does here. The server is a member as the daemon drives
- * it. Time jumps from one thing that happens to the next; a process that is paused is not driven
+ * it, alone; or there is an ensemble of members (sim_ensemble.h), with a plan of its own trouble.
+ * Time jumps from one thing that happens to the next; a process that is paused is not driven
  * meanwhile, and has to find out by itself. One world at a time. */
 #ifndef PAWL_TEST_SIM_WORLD_H
 #define PAWL_TEST_SIM_WORLD_H
@@ -41,10 +42,12 @@ struct old_tables {
 
 struct sim_link {
     struct list link;
+    int host;                       /* which member of an ensemble */
     struct machine *client;         /* NULL: closed there */
     struct connection *server_side; /* NULL: not made yet, or closed there */
     int64_t up_at_ms;               /* being made until then; 0: it stands */
     bool refused;
+    bool is_stranger; /* see world_create(): over no wire */
     struct pipe to_server, to_client;
     struct strbuf partial; /* where frames are looked at: the beginning of one */
     bool greeted;          /* ... and the first was the handshake */
@@ -86,6 +89,11 @@ struct world {
     uint64_t n_events, n_restarts;
     int64_t restart_zxid; /* the last transaction that the last restart has found */
 
+    const int64_t *now_us;   /* of the server, or of the ensemble ... */
+    int64_t begun_ms;        /* ... which begins with 0 */
+    struct cluster *cluster; /* NULL: there is one server, and it stands alone */
+    struct real_ensemble *ensemble;
+
     struct member_options options;
     struct member_fixture server;
     bool server_is_down;
@@ -118,12 +126,16 @@ struct world {
 
 /* `tick_ms`: sessions live up to so much longer than they should; 0: by the seed. */
 struct world *world_new(uint64_t seed, int32_t tick_ms, bool verbose);
+
+struct trouble_plan;
+/* An ensemble, and what will happen to it; `plan` stays the caller's. */
+struct world *world_new_ensemble(uint64_t seed, const struct trouble_plan *plan, bool verbose);
 void world_free(struct world *w);
 extern struct world *the_world;
 
 static inline int64_t world_now_ms(const struct world *w)
 {
-    return w->server.now_us / 1000;
+    return w->begun_ms + *w->now_us / 1000;
 }
 
 /* Something was not as it has to be: says what, and how to see it again. Does not return. */
@@ -170,31 +182,75 @@ void world_cut(struct machine *m, int ways);                /* who is told; byte
 void world_freeze(struct machine *m, int ways, int64_t ms); /* FOR_EVER: silent */
 /* Nothing reaches the server any more, on no link; what it has sent arrives, but late. */
 void world_cut_off(struct machine *m, int64_t ms, int64_t late_ms);
-void world_crash(struct world *w, int64_t down_ms); /* the server restarts from its disk */
+/* The server, or some member of the ensemble, restarts from its disk; or that is slow. */
+void world_crash(struct world *w, int64_t down_ms);
 void world_slow_disk(struct world *w, int64_t ms);
 
-/* Somebody else, who is answered at once. The server must be up. */
+/* Somebody else, who is answered at once by a server that is up; of an ensemble after a while, or
+ * not (CONNECTION_LOSS). */
 int world_create(struct world *w, const char *path);
 int world_delete(struct world *w, const char *path);
 int world_permit(struct world *w, const char *path, int32_t perms); /* for everybody */
 void world_kill_session(struct world *w, int64_t session_id);
 bool world_is_robbed(const struct world *w, int64_t session_id, const char *path);
 
-/* ---- the server's state ---- */
+/* ---- the servers' state ---- */
 
+/* The newest that a client may see; of an ensemble the same as the truth. */
 struct tree *world_tree(struct world *w);
+int64_t world_applied_zxid(struct world *w);
+
+/* The oldest: of the member that is behind all others. */
+int64_t world_oldest_zxid(struct world *w);
+bool world_somewhere_lacks(struct world *w, const char *path);
+
+/* Everything that was logged; of an ensemble everything that some client may have seen. */
+struct tree *world_truth(struct world *w);
+int64_t world_truth_zxid(struct world *w);
+
 size_t world_n_watches(struct world *w);
+void world_each_watch(struct world *w, watch_row_fn fn, void *arg);
 int world_n_children(struct world *w, const char *path); /* -1: no such node */
 size_t world_n_sessions(struct world *w);
 int64_t world_session(const struct machine *m);
 
+/* ---- sim_servers.c ---- */
+
+enum { SERVERS_TEXT_BYTES = 512, SERVERS_PORT = 2181 }; /* each has a port of its own */
+void servers_write(const struct world *w, char out[SERVERS_TEXT_BYTES]); /* where clients connect */
+void world_wrote(const struct txn *txn, void *world); /* sim_world.c: servers tell of it */
+struct sim_member;
+bool servers_connect(struct world *w, struct sim_link *l); /* false: it is refused */
+void servers_receive(struct world *w, struct sim_link *l, struct bytes b);
+void servers_sent(struct world *w, struct sim_link *l, size_t n);
+void servers_disconnect(struct world *w, struct sim_link *l);
+bool servers_listen(const struct world *w, const struct sim_link *l); /* it would be received now */
+
+/* Whatever of the servers is due now, but for what clients have sent. */
+void servers_run(struct world *w);
+int64_t servers_soon_ms(const struct world *w);
+void servers_pass_until(struct world *w, int64_t ms);
+/* What the servers have to send, to whom. */
+void servers_settle(struct world *w);
+void servers_free(struct world *w);
+
+/* After the trouble: all members serve, one leads, all have the same. */
+bool servers_are_settled(struct world *w);
+void servers_calm(struct world *w);
+uint64_t servers_n_events(const struct world *w); /* of an ensemble */
+void servers_await(struct world *w);              /* somebody serves, if that can be had soon */
+
 /* ---- sim_net.c, for the other two ---- */
+
+/* What waits for the client leaves; or the server ends the link. */
+void net_touched(struct world *w, struct connection *c);
+void net_server_gone(struct world *w, int host);
 
 void net_serve(struct world *w); /* whatever of the server is due now */
 int64_t net_soon_ms(const struct world *w);
 void net_free(struct world *w);
 
-struct sim_link *net_dial(struct world *w, struct machine *m);
+struct sim_link *net_dial(struct world *w, struct machine *m, int host);
 bool net_dialed(struct world *w, struct sim_link *l); /* false: refused */
 void net_send(struct world *w, struct sim_link *l, struct bytes b);
 void net_hang_up(struct world *w, struct sim_link *l);      /* the client's end */

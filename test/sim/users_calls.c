@@ -326,16 +326,23 @@ static bool calls_is_idle(const struct user *u)
     return ((const struct caller *)u->own)->n_asked == 0 && nothing_is_left_over(u);
 }
 
+static void make_node(struct world *w, const char *path)
+{
+    while (world_create(w, path) == PAWL_ERR_CONNECTION_LOSS) { /* of an ensemble in trouble */
+        servers_pass_until(w, world_now_ms(w) + 1);
+    }
+}
+
 static void calls_begin(struct sim *s)
 {
     char path[64];
 
     s->own = must_zalloc(sizeof(struct writes));
-    world_create(s->w, "/sim");
+    make_node(s->w, "/sim");
     for (int i = 0; i < s->n_things; i++) {
-        world_create(s->w, s->things[i].path);
+        make_node(s->w, s->things[i].path);
         snprintf(path, sizeof(path), "%s/value", s->things[i].path);
-        world_create(s->w, path);
+        make_node(s->w, path);
     }
 }
 

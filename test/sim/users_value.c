@@ -57,7 +57,7 @@ static void value_changed(struct sim *s)
 {
     for (int i = 0; i < s->n_things; i++) {
         struct history *h = s->things[i].own;
-        znode_id id = tree_find(s->w->server.replica, bytes_str(s->things[i].path));
+        znode_id id = tree_find(world_truth(s->w), bytes_str(s->things[i].path));
         struct stat_record stat;
         int64_t n;
 
@@ -65,11 +65,11 @@ static void value_changed(struct sim *s)
             continue;
         }
         value_forget_lost(s, &s->things[i]);
-        tree_stat(s->w->server.replica, id, &stat);
+        tree_stat(world_truth(s->w), id, &stat);
         if (stat.mzxid == h->last_zxid) {
             continue;
         }
-        n = value_number(sim_plain(s, tree_data(s->w->server.replica, id)));
+        n = value_number(sim_plain(s, tree_data(world_truth(s->w), id)));
         if (n >= 0 && n < MAX_NUMBERS) {
             h->previous[n] = h->last_zxid;
             h->zxid[n] = stat.mzxid;
