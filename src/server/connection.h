@@ -99,7 +99,7 @@ struct connection {
         uint64_t n_latencies;
     } stats;
     int64_t opened_us;
-    int64_t heard_us; /* when the client last was heard */
+    int64_t heard_us;   /* when the client last was heard */
     int64_t closing_us; /* since when it is CLOSING */
 };
 

@@ -294,8 +294,14 @@ static void learner_gets(struct sim_member *m, const struct packet *p)
     case PACKET_LEADER_INFO:
         l->epoch = zxid_epoch(p->zxid);
         break;
-    case PACKET_SNAP:
     case PACKET_TRUNC:
+        if (zxid_epoch(p->zxid) != zxid_epoch(m->carrier.disk.history.zxid)) {
+            cluster_violated(m->cluster, "TRUNC: m%d is to go back from 0x%llx to 0x%llx", name(m),
+                             (hex)m->carrier.disk.history.zxid, (hex)p->zxid);
+        }
+        l->snapshot = p->zxid;
+        break;
+    case PACKET_SNAP:
         l->snapshot = p->zxid;
         break;
     case PACKET_PROPOSAL:

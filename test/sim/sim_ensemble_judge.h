@@ -18,6 +18,7 @@
  *   T6  a COMMIT needs a quorum of ACKs; who leads, a quorum of acks of NEWLEADER
  *   T7  equal zxid, equal digest
  *   T8  a vote does not go back, is on disk (P8), and is not behind what was acked (P9)
+ *   TRUNC goes back within an epoch only
  *   sync  shows every write that was acknowledged before it was asked for
  *   calls of one member are answered in their order, each once
  *
