@@ -65,7 +65,12 @@ static void carrier_plan(struct carrier *c)
 
 static void on_carrier_up(void *arg, link_id link, int64_t sid)
 {
-    carrier_do(arg, &(struct quorum_input){.kind = QUORUM_IN_LINK_UP, .link = link, .sid = sid});
+    struct carrier *c = arg;
+
+    if (sid != SID_NOBODY) {
+        c->leader = link;
+    }
+    carrier_do(c, &(struct quorum_input){.kind = QUORUM_IN_LINK_UP, .link = link, .sid = sid});
 }
 
 static void on_carrier_down(void *arg, link_id link)
@@ -340,6 +345,7 @@ void carrier_start(struct carrier *c, int64_t last_zxid, int64_t accepted_epoch,
 
 void carrier_flush(struct carrier *c)
 {
+    carrier_heed_log(c);
     carrier_go_on_loading(c);
     carrier_go_on_sending(c);
     quorum_net_flush(c->net);

@@ -55,6 +55,7 @@ struct carrier_options {
     struct quorum_options quorum; /* config, limits; outlive the carrier */
     size_t packet_bytes;
     size_t output_bytes;
+    size_t backlog_bytes; /* of a leader's records that are not on disk: reading waits */
     bool keepalive;
     struct carrier_host host;
     /* The election's transport. */

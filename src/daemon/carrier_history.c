@@ -109,6 +109,26 @@ void carrier_truncate(struct carrier *c, int64_t zxid)
     log_truncate(c->options.jobs, zxid, on_truncated, note_new(c, 0, zxid));
 }
 
+/* ---- what comes faster than it is written ---- */
+
+/* Above its limit; when it is read again there is room for a quarter. Nothing else holds the link
+ * then: who receives records has its history. */
+void carrier_heed_log(struct carrier *c)
+{
+    size_t limit = c->options.backlog_bytes;
+    size_t backlog = txnlog_thread_backlog(c->options.jobs->thread);
+
+    if (c->ahead != 0 && backlog <= limit - limit / 4) {
+        quorum_net_resume(c->net, c->ahead);
+        c->ahead = 0;
+    } else if (c->ahead == 0 && backlog > limit &&
+               quorum_status(c->quorum).role != MEMBER_LEADING) {
+        ASSERT(c->held == 0 && c->loading.link == 0);
+        quorum_net_hold(c->net, c->leader);
+        c->ahead = c->leader;
+    }
+}
+
 /* ---- a leader's snapshot ---- */
 
 static void on_snapshot_loaded(void *arg, struct log_result *result)

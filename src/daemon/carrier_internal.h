@@ -42,6 +42,8 @@ struct carrier {
     struct loading loading;
     link_id packet_link; /* of the input that is being worked on */
     link_id held;        /* until a truncation is done */
+    link_id leader;      /* the last one that was dialled; it may be gone */
+    link_id ahead;       /* the leader's, held until the log has caught up; 0: it is not */
     struct strbuf scratch;
 };
 
@@ -65,6 +67,8 @@ enum stream_read carrier_diverted(void *arg, link_id link, struct bytes bytes, s
                                   const char **reason);
 /* The disk may have caught up. */
 void carrier_go_on_loading(struct carrier *c);
+/* A leader may send faster than the log can be written: its link is read no faster than that. */
+void carrier_heed_log(struct carrier *c);
 /* Half a snapshot is thrown away. One that is whole is about to be the history, and is waited for.
  */
 void carrier_drop_loading(struct carrier *c);

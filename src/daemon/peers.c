@@ -12,8 +12,9 @@
 #include "pawl/error.h"
 
 enum {
-    RECENT_BYTES = 16 << 20, /* of committed transactions, for learners that come back soon */
-    OUTPUT_BYTES = 64 << 20, /* that wait for a learner: it is dropped beyond that */
+    RECENT_BYTES = 16 << 20,  /* of committed transactions, for learners that come back soon */
+    OUTPUT_BYTES = 64 << 20,  /* that wait for a learner: it is dropped beyond that */
+    BACKLOG_BYTES = 32 << 20, /* that came from a leader and are not on disk: it has to wait */
 };
 
 struct peers {
@@ -125,6 +126,7 @@ static struct carrier *peers_start_carrier(struct peers *p)
         .packet_bytes =
             (size_t)c->server.max_packet_bytes + (size_t)c->server.max_packet_extra_bytes,
         .output_bytes = OUTPUT_BYTES,
+        .backlog_bytes = BACKLOG_BYTES,
         .keepalive = c->ensemble.tcp_keepalive,
         .host = p->options.host,
         .notify = on_election_notify,

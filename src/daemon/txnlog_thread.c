@@ -30,6 +30,7 @@ struct txnlog_thread {
     bool sleeping;
     bool stopping;
     struct txnlog_progress progress;
+    size_t backlog; /* bytes of records, waiting or being written */
 };
 
 static int write_blocks(struct txnlog_thread *t, struct txn_batch *batch)
@@ -62,11 +63,14 @@ static void warn_if_slow(struct txnlog_thread *t, int64_t took_ms, int64_t log_b
     }
 }
 
-static void txnlog_thread_report(struct txnlog_thread *t, int rc, int64_t zxid, int64_t took_ms)
+static void txnlog_thread_report(struct txnlog_thread *t, int rc, int64_t zxid, size_t bytes,
+                                 int64_t took_ms)
 {
     int64_t log_bytes = (int64_t)txnlog_size(t->log);
 
     pthread_mutex_lock(&t->lock);
+    ASSERT(t->backlog >= bytes);
+    t->backlog -= bytes;
     if (rc == PAWL_OK) {
         t->progress.durable_zxid = zxid;
         t->progress.log_bytes = log_bytes;
@@ -137,10 +141,11 @@ static int write_batch(struct txnlog_thread *t, struct txn_batch *batch)
 {
     int64_t zxid = container_of(batch->blocks.prev, struct txn_block, link)->last_zxid;
     int64_t began_us = clock_monotonic_us();
+    size_t bytes = batch->bytes;
     int rc = write_blocks(t, batch);
 
     txn_batch_fini(batch);
-    txnlog_thread_report(t, rc, zxid, (clock_monotonic_us() - began_us) / 1000);
+    txnlog_thread_report(t, rc, zxid, bytes, (clock_monotonic_us() - began_us) / 1000);
     return rc;
 }
 
@@ -210,6 +215,7 @@ void txnlog_thread_append(struct txnlog_thread *t, struct txn_batch *batch)
 {
     ASSERT(!t->is_closed);
     pthread_mutex_lock(&t->lock);
+    t->backlog += batch->bytes;
     txn_batch_move(&t->waiting, batch);
     unlock_and_wake(t);
 }
@@ -257,6 +263,16 @@ void txnlog_thread_progress(struct txnlog_thread *t, struct txnlog_progress *out
     pthread_mutex_lock(&t->lock);
     *out = t->progress;
     pthread_mutex_unlock(&t->lock);
+}
+
+size_t txnlog_thread_backlog(struct txnlog_thread *t)
+{
+    size_t bytes;
+
+    pthread_mutex_lock(&t->lock);
+    bytes = t->backlog;
+    pthread_mutex_unlock(&t->lock);
+    return bytes;
 }
 
 /* The log failed: what waited behind it is not done. */

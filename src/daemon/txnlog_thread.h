@@ -44,6 +44,9 @@ void txnlog_thread_append(struct txnlog_thread *t, struct txn_batch *batch);
 
 void txnlog_thread_progress(struct txnlog_thread *t, struct txnlog_progress *out);
 
+/* Bytes that were handed over and are not on disk. */
+size_t txnlog_thread_backlog(struct txnlog_thread *t);
+
 /* ---- jobs ---- */
 
 struct log_job {

@@ -375,6 +375,15 @@ static void be_ready(struct quorum *q)
     ack_new_leader(q);
 }
 
+/* The leader's link is read no faster than our disk writes: as long as that goes on, it is not the
+ * leader that is silent. */
+static void go_on_receiving(struct quorum *q)
+{
+    if (q->learner.phase == LEARNER_RECEIVING || q->learner.phase == LEARNER_READY) {
+        expect_leader(q);
+    }
+}
+
 /* P2 before P3 before the ack. */
 static void try_pledging(struct quorum *q)
 {
@@ -595,6 +604,7 @@ void learner_step(struct quorum *q, const struct quorum_input *in)
         take_packet(q, in->link, in->packet);
         break;
     case QUORUM_IN_LOG_DURABLE:
+        go_on_receiving(q);
         try_pledging(q);
         ack_durable(q);
         break;

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@
 #include "store/snapshot_write.h"
 #include "wire/vote.h"
 
-enum { N = 3, TICK_MS = 200, LIMIT_TICKS = 200 };
+enum { N = 3, TICK_MS = 200, LIMIT_TICKS = 200, BACKLOG_BYTES = 256 << 10 };
 
 /* A transaction that is in the log and not applied. */
 struct pending {
@@ -347,6 +348,7 @@ static void start_carrier(struct process *m)
                    .touches = no_touches},
         .packet_bytes = 4 << 20,
         .output_bytes = 64 << 20,
+        .backlog_bytes = BACKLOG_BYTES,
         .host = {.arg = m, .step = do_step, .hand_over = do_hand_over, .fail = do_fail},
         .notify = do_notify,
         .notify_arg = m};
@@ -738,6 +740,64 @@ static void several_get_a_snapshot_at_once(void **state)
     expect_same_trees();
 }
 
+/* A disk that does nothing until it is allowed to. */
+struct stuck_disk {
+    struct log_job job;
+    pthread_mutex_t lock;
+    bool is_over;
+};
+
+static int run_stuck(struct log_job *job, struct txnlog *log)
+{
+    struct stuck_disk *d = container_of(job, struct stuck_disk, job);
+
+    (void)log;
+    pthread_mutex_lock(&d->lock);
+    pthread_mutex_unlock(&d->lock);
+    return PAWL_OK;
+}
+
+static void stuck_done(struct log_job *job)
+{
+    container_of(job, struct stuck_disk, job)->is_over = true;
+}
+
+/* What a leader sends does not pile up where it cannot be written. */
+static void a_leader_waits_for_a_slow_disk(void **state)
+{
+    struct stuck_disk stuck = {.job = {.run = run_stuck, .done = stuck_done}};
+    size_t backlog, most = 0;
+    struct process *late;
+
+    (void)state;
+    start_all();
+    propose(10);
+    UNTIL(in_step());
+    late = some_follower();
+    stop(late);
+    for (int i = 0; i < 60; i++) {
+        propose(100000);
+        turn();
+    }
+    UNTIL(in_step());
+    pthread_mutex_init(&stuck.lock, NULL);
+    pthread_mutex_lock(&stuck.lock);
+    start(late);
+    txnlog_thread_do(late->thread, &stuck.job);
+    UNTIL(txnlog_thread_backlog(late->thread) > BACKLOG_BYTES);
+    for (int i = 0; i < 200; i++) { /* it would have time for all of it */
+        turn();
+        usleep(1000);
+        backlog = txnlog_thread_backlog(late->thread);
+        most = backlog > most ? backlog : most;
+    }
+    pthread_mutex_unlock(&stuck.lock);
+    assert_in_range(most, BACKLOG_BYTES, BACKLOG_BYTES + (512 << 10));
+    UNTIL(stuck.is_over && in_step());
+    expect_same_trees();
+    pthread_mutex_destroy(&stuck.lock);
+}
+
 static void remove_log(const char *name, void *arg)
 {
     struct process *m = arg;
@@ -905,6 +965,7 @@ int main(void)
         STORY(a_snapshot_replaces_the_history_of_who_is_behind),
         STORY(several_get_a_snapshot_at_once),
         STORY(a_log_that_cannot_be_read_is_made_up_for_by_a_snapshot),
+        STORY(a_leader_waits_for_a_slow_disk),
         STORY(what_no_quorum_has_is_cut_off),
         STORY(what_cannot_be_cut_off_is_replaced_as_a_whole),
         STORY(what_is_no_transaction_is_not_logged),
