@@ -144,9 +144,12 @@ static void on_snapshot_loaded(void *arg, struct log_result *result)
     c = note.carrier;
     link = c->loading.link;
     c->loading = (struct loading){0};
-    if (result->rc == PAWL_ERR_CORRUPT) {
-        log_error("the leader's snapshot is refused: %s", result->error);
-        quorum_net_drop(c->net, link, "its snapshot makes no tree");
+    if (result->is_untouched) {
+        log_error("the leader's snapshot 0x%" PRIx64
+                  " cannot be taken over: %s. What is here is as "
+                  "it was; the leader is asked again",
+                  (uint64_t)note.number, result->error);
+        carrier_do(c, &(struct quorum_input){.kind = QUORUM_IN_LOAD_FAILED});
         return;
     }
     if (result->rc != PAWL_OK) {
@@ -169,12 +172,11 @@ void carrier_load(struct carrier *c, const struct quorum_effect *e)
     quorum_net_divert(c->net, e->link);
 }
 
+/* All of it has come, or it cannot be kept. */
 static void finish_loading(struct carrier *c)
 {
     struct loading *l = &c->loading;
 
-    log_info("the leader's snapshot 0x%" PRIx64 " has come, %" PRIu64 " bytes", (uint64_t)l->zxid,
-             l->stream.body_bytes);
     quorum_net_hold(c->net, l->link);
     log_spool_finish(l->spool, on_snapshot_loaded, note_new(c, 0, l->zxid));
     l->spool = NULL;
@@ -198,6 +200,8 @@ enum stream_read carrier_diverted(void *arg, link_id link, struct bytes bytes, s
         log_spool_write(l->spool, bytes_of(bytes.data, body));
     }
     if (found == STREAM_WHOLE) {
+        log_info("the leader's snapshot 0x%" PRIx64 " has come, %" PRIu64 " bytes",
+                 (uint64_t)l->zxid, l->stream.body_bytes);
         finish_loading(c);
     } else if (log_spool_backlog(l->spool) > SPOOL_BYTES) {
         l->is_held = true;
@@ -206,11 +210,14 @@ enum stream_read carrier_diverted(void *arg, link_id link, struct bytes bytes, s
     return found;
 }
 
-/* The disk has caught up. */
+/* The disk has caught up, or is full. */
 void carrier_go_on_loading(struct carrier *c)
 {
     struct loading *l = &c->loading;
 
+    if (l->spool != NULL && log_spool_has_failed(l->spool)) {
+        finish_loading(c);
+    }
     if (l->is_held && l->spool != NULL && log_spool_backlog(l->spool) < SPOOL_BYTES / 2) {
         l->is_held = false;
         quorum_net_resume(c->net, l->link);

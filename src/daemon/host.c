@@ -256,6 +256,7 @@ static void look_at_snapshots(struct host *h)
     struct snapshot_progress p;
 
     snapshot_thread_progress(h->snapshots, &p);
+    host_ensemble_trimmed(h, p.first_log);
     if (p.n_finished == h->n_snapshots) {
         return;
     }

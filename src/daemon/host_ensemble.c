@@ -137,6 +137,15 @@ void host_ensemble_durable(struct host *h, int64_t zxid)
     }
 }
 
+void host_ensemble_trimmed(struct host *h, int64_t first_log)
+{
+    if (h->peers != NULL && first_log > h->first_log) {
+        h->first_log = first_log;
+        carrier_do(peers_carrier(h->peers),
+                   &(struct quorum_input){.kind = QUORUM_IN_LOG_TRIMMED, .zxid = first_log - 1});
+    }
+}
+
 void host_ensemble_flush(struct host *h)
 {
     if (h->peers == NULL) {

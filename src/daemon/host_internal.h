@@ -77,6 +77,7 @@ struct host {
 
     struct election_ports election_ports; /* until the peers have them */
     struct history history;               /* as recovered */
+    int64_t first_log;                    /* the quorum knows that logs before it are purged */
     struct log_jobs jobs;
     struct peers *peers; /* NULL: it stands alone */
 
@@ -106,6 +107,8 @@ void host_note_record(const struct txnlog_record *record, void *arg);
 void host_ensemble_place(struct host *h, struct member_ensemble *out);
 int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason_bytes);
 void host_ensemble_durable(struct host *h, int64_t zxid);
+/* Logs from before `first_log` are purged. */
+void host_ensemble_trimmed(struct host *h, int64_t first_log);
 void host_ensemble_flush(struct host *h);
 void host_ensemble_free(struct host *h);
 

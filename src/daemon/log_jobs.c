@@ -272,6 +272,7 @@ struct log_spool {
     struct log_jobs *jobs;
     int64_t zxid;
     size_t backlog;
+    bool has_failed;
     struct received *received; /* the thread's, like the next one until the end is done */
     int rc;
     log_done_fn done; /* NULL: given up */
@@ -303,7 +304,7 @@ static int run_spool_begin(struct log_job *job, struct txnlog *log)
 
 static void spool_begin_done(struct log_job *job)
 {
-    (void)job; /* the end tells */
+    container_of(job, struct log_spool, begin)->has_failed = job->rc != PAWL_OK;
 }
 
 struct log_spool *log_spool_start(struct log_jobs *jobs, int64_t zxid)
@@ -336,6 +337,7 @@ static void spool_piece_done(struct log_job *job)
 
     ASSERT(piece->spool->backlog >= piece->len);
     piece->spool->backlog -= piece->len;
+    piece->spool->has_failed = job->rc != PAWL_OK;
     free(piece);
 }
 
@@ -358,25 +360,39 @@ size_t log_spool_backlog(const struct log_spool *s)
     return s->backlog;
 }
 
+bool log_spool_has_failed(const struct log_spool *s)
+{
+    return s->has_failed;
+}
+
 static int spool_install(struct log_spool *s, struct txnlog *log)
 {
-    struct snapshot_info info;
-    int rc = received_finish(s->received, &s->result.tree, &info);
+    int rc = received_finish(s->received, &s->result.tree);
 
     s->received = NULL;
-    if (rc == PAWL_ERR_CORRUPT) {
-        snprintf(s->result.error, sizeof(s->result.error), "%s", info.reason);
-    }
     if (rc == PAWL_OK) {
         txnlog_forget(log, s->zxid);
     }
     return log_failed(&s->result, s->jobs->data_disk, rc);
 }
 
+/* Until it is known to be a tree, and on disk, nothing is changed. */
+static int spool_check(struct log_spool *s)
+{
+    struct snapshot_info info;
+    int rc = s->rc == PAWL_OK ? received_check(s->received, &info) : s->rc;
+
+    if (rc == PAWL_ERR_CORRUPT) {
+        snprintf(s->result.error, sizeof(s->result.error), "%s", info.reason);
+    }
+    s->result.is_untouched = rc != PAWL_OK;
+    return log_failed(&s->result, s->jobs->data_disk, rc);
+}
+
 static int run_spool_end(struct log_job *job, struct txnlog *log)
 {
     struct log_spool *s = container_of(job, struct log_spool, end);
-    int rc = s->rc;
+    int rc = s->done == NULL ? PAWL_OK : spool_check(s);
 
     if (rc == PAWL_OK && s->done != NULL) {
         rc = spool_install(s, log);

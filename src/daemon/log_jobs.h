@@ -37,7 +37,7 @@ struct log_result {
     int rc;
     struct tree *tree;             /* truncate and spool: the callee's from now on */
     struct recovery_report report; /* truncate */
-    bool is_untouched;             /* truncate: it cannot be done, and all is as it was */
+    bool is_untouched;             /* truncate, spool: it cannot be done, and all is as it was */
     char error[LOG_ERROR_BYTES];   /* why, for a person */
 };
 typedef void (*log_done_fn)(void *arg, struct log_result *result);
@@ -78,7 +78,9 @@ struct log_spool *log_spool_start(struct log_jobs *jobs, int64_t zxid);
 void log_spool_write(struct log_spool *s, struct bytes body);
 /* Given and not written yet: the sender can wait. */
 size_t log_spool_backlog(const struct log_spool *s);
-/* All of it was given: `done` has the tree, or why not. `s` is gone. */
+/* Some of it cannot be written. Finishing it tells why. */
+bool log_spool_has_failed(const struct log_spool *s);
+/* All of it was given, or it has failed: `done` has the tree, or why not. `s` is gone. */
 void log_spool_finish(struct log_spool *s, log_done_fn done, void *arg);
 /* Gives it up: nothing was changed. `s` is gone. NULL is allowed. */
 void log_spool_stop(struct log_spool *s);

@@ -147,14 +147,35 @@ static void snapshot_thread_do_finish(struct snapshot_thread *t, uint64_t digest
     snapshot_thread_report(t, rc);
 }
 
+/* Before they are: who looks for something in them gets it in another way from now on. */
+static void report_purged(struct snapshot_thread *t, int64_t first_log)
+{
+    pthread_mutex_lock(&t->lock);
+    t->progress.first_log = first_log;
+    pthread_mutex_unlock(&t->lock);
+    t->options.wake(t->options.arg);
+}
+
+static int find_and_purge(struct snapshot_thread *t, struct purge_report *r)
+{
+    struct disk *snapshots = t->options.snapshot_disk, *logs = t->options.log_disk;
+    struct purge_plan plan;
+    int rc = purge_find(snapshots, logs, STORE_FOLDER, t->options.purge_keep, &plan);
+
+    if (rc == PAWL_OK) {
+        report_purged(t, plan.log);
+        rc = purge_run(snapshots, logs, STORE_FOLDER, &plan, r);
+    }
+    return rc;
+}
+
 static void purge(struct snapshot_thread *t)
 {
     struct purge_report r = {0};
     int rc;
 
     log_info("Purge task started.");
-    rc = purge_run(t->options.snapshot_disk, t->options.log_disk, STORE_FOLDER,
-                   t->options.purge_keep, &r);
+    rc = find_and_purge(t, &r);
     if (rc != PAWL_OK) {
         log_warn("Purge task failed: %s", disk_last_error(t->options.snapshot_disk));
         return;

@@ -20,7 +20,7 @@ struct snapshot_thread_options {
     size_t purge_keep;
     size_t backlog_bytes; /* from here on the walk waits */
     /* Called from the thread when a snapshot has been finished or has failed, when the walk may go
-     * on, and after a call. */
+     * on, before logs are purged, and after a call. */
     void (*wake)(void *arg);
     void *arg;
 };
@@ -28,6 +28,7 @@ struct snapshot_thread_options {
 struct snapshot_progress {
     uint64_t n_finished; /* grows by one with each snapshot */
     int64_t took_ms;     /* the last one */
+    int64_t first_log;   /* logs from before this zxid are purged, or about to be; 0: none */
     int err;             /* PAWL_OK, or a snapshot could not be written */
     char error[512];
 };

@@ -14,8 +14,6 @@ enum broken_rule broken_rule = BROKEN_NONE;
 enum {
     REST_FIRST_US = 5 * 1000,
     REST_LAST_US = 1000 * 1000,
-    /* Longer than learners knock at a closed port and rest: they elect another one meanwhile. */
-    REST_DEAF_US = 4 * 1000 * 1000,
 };
 
 /* --- effects --- */
@@ -302,8 +300,9 @@ static void rest(struct quorum *q)
     quorum_move(q, QUORUM_RESTING);
     q->role = MEMBER_LOOKING;
     q->leader_sid = SID_NOBODY;
-    q->rest_us = q->now_us + (q->is_deaf ? REST_DEAF_US : rest_us);
-    q->is_deaf = false;
+    rest_us = rest_us < q->least_rest_us ? q->least_rest_us : rest_us;
+    q->rest_us = q->now_us + rest_us;
+    q->least_rest_us = 0;
 }
 
 /* The tree has all that is logged, committed or not: it is our history, and if we lead it will be
@@ -316,7 +315,7 @@ static void stopped(struct quorum *q, int64_t zxid)
     ASSERT(zxid == history_last(&q->history));
     q->durable = zxid;
     q->committed = zxid;
-    if (q->n_in_vain <= 1 && !q->is_deaf) {
+    if (q->n_in_vain <= 1 && q->least_rest_us == 0) {
         look(q, vote);
     } else {
         rest(q);
@@ -361,12 +360,15 @@ static void snapshot_loaded(struct quorum *q, int64_t zxid)
     q->committed = zxid;
 }
 
-/* What is not committed, or not on disk, is somebody's to send or to ack: it cannot be gone. */
+/* What is not committed, or not on disk, is somebody's to send or to ack: it cannot be gone. Where
+ * no record is of that zxid, whoever has the last one before it still lacks nothing that is gone.
+ */
 static void log_trimmed(struct quorum *q, int64_t zxid)
 {
     int64_t settled = q->durable < q->committed ? q->durable : q->committed;
+    int64_t gone = zxid < settled ? zxid : settled;
 
-    history_trim(&q->history, zxid < settled ? zxid : settled);
+    history_trim(&q->history, history_before(&q->history, gone + 1));
 }
 
 /* The state that every role has; what the role makes of it comes after. */

@@ -72,12 +72,13 @@ enum quorum_input_kind {
     QUORUM_IN_TRUNCATED,       /* zxid: the log ends there, later snapshots are gone, tree reloaded.
                                   The last one as before: it cannot be cut there, all is as it was */
     QUORUM_IN_SNAPSHOT_LOADED, /* zxid: on disk, older logs out of use, and the tree is this */
-    QUORUM_IN_SNAPSHOT_SENT,   /* link, zxid: the last byte of the stream has left. It may be of a
-                                  later moment than it was asked for; 0: it is not */
-    QUORUM_IN_LOG_SENT,        /* link: the last record of SEND_LOG has left */
-    QUORUM_IN_LOG_TRIMMED,     /* zxid: the log's files up to here are gone (purged) */
-    QUORUM_IN_STOPPED,         /* last_zxid: STOP is done: nothing of the old role is under way,
-                                  the tree has all that is logged */
+    QUORUM_IN_LOAD_FAILED,   /* instead of it: it is no tree, or cannot be kept; all is as it was */
+    QUORUM_IN_SNAPSHOT_SENT, /* link, zxid: the last byte of the stream has left. It may be of a
+                                later moment than it was asked for; 0: it is not */
+    QUORUM_IN_LOG_SENT,      /* link: the last record of SEND_LOG has left */
+    QUORUM_IN_LOG_TRIMMED,   /* zxid: the log's files up to here are gone (purged) */
+    QUORUM_IN_STOPPED,       /* last_zxid: STOP is done: nothing of the old role is under way,
+                                the tree has all that is logged */
 
     /* These are dropped when the role was left meanwhile. */
     QUORUM_IN_PROPOSE, /* leading: zxid (the previous one + 1), bytes: a log payload */
@@ -128,7 +129,8 @@ enum quorum_effect_kind {
     QUORUM_DO_LOAD_SNAPSHOT, /* link, zxid: its bytes from here are the stream, on to "BenWasHere":
                                 spool, sync, put older logs out of use, load; SNAPSHOT_LOADED.
                                 No PACKET of the link before that. A bad stream, or nothing of it
-                                for init_limit: LINK_DOWN; nobody else waits for the leader then */
+                                for init_limit: LINK_DOWN; nobody else waits for the leader then.
+                                It cannot be kept: LOAD_FAILED, at once */
     QUORUM_DO_TRUNCATE,      /* zxid: TRUNCATED. No PACKET of the leader's link before that */
     QUORUM_DO_SAVE_EPOCH,    /* which, epoch: EPOCH_SAVED */
     QUORUM_DO_APPEND,        /* zxid, bytes: to the log; LOG_DURABLE some time */

@@ -128,6 +128,7 @@ static const char *const input_names[] = {
     [QUORUM_IN_EPOCH_SAVED] = "EPOCH_SAVED",
     [QUORUM_IN_TRUNCATED] = "TRUNCATED",
     [QUORUM_IN_SNAPSHOT_LOADED] = "SNAPSHOT_LOADED",
+    [QUORUM_IN_LOAD_FAILED] = "LOAD_FAILED",
     [QUORUM_IN_SNAPSHOT_SENT] = "SNAPSHOT_SENT",
     [QUORUM_IN_LOG_SENT] = "LOG_SENT",
     [QUORUM_IN_LOG_TRIMMED] = "LOG_TRIMMED",
@@ -152,6 +153,7 @@ void trace_input(struct strbuf *out, const struct quorum_input *in)
     case QUORUM_IN_TICK:
     case QUORUM_IN_RESIGN:
     case QUORUM_IN_LISTEN_FAILED:
+    case QUORUM_IN_LOAD_FAILED:
         break;
     case QUORUM_IN_NOTIFICATION:
         put_sid(out, in->sid);

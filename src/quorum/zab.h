@@ -175,7 +175,8 @@ struct quorum {
     enum member_state role; /* MEMBER_LOOKING while nobody is elected */
     int n_in_vain;          /* roles in a row that ended before we served */
     int64_t rest_us;        /* RESTING until then */
-    bool is_deaf;           /* the role ended because nobody could connect to us */
+    int64_t least_rest_us;  /* after this role; 0: none, unless it is one of several in vain */
+    int n_unloaded;         /* snapshots in a row that could not be taken over */
     int64_t leader_sid;
     int64_t now_us;
     struct quorum_effects *out; /* of the step under way */

@@ -11,6 +11,8 @@
 enum {
     EPOCH_MAX = INT32_MAX - 1024, /* who has accepted a later one has a damaged file */
     YIELD_WAIT_MAX = 64,          /* times initLimit */
+    /* Longer than learners knock at a closed port and rest: they elect another one meanwhile. */
+    REST_DEAF_US = 4 * 1000 * 1000,
 };
 
 /* --- phases --- */
@@ -457,7 +459,7 @@ static void answer(struct quorum *q, link_id id, const struct packet *packet)
 /* Its learners would be refused, leave, and elect us again. */
 static void listen_failed(struct quorum *q)
 {
-    q->is_deaf = true;
+    q->least_rest_us = REST_DEAF_US;
     quorum_leave(q, "the quorum port cannot be listened on");
 }
 

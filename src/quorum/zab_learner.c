@@ -25,6 +25,8 @@ enum {
     DIAL_FIRST_WAIT_US = 10 * 1000,
     DIAL_LAST_WAIT_US = 100 * 1000,
     DIAL_REFUSED_US = 1000 * 1000, /* an elected leader listens by then, or never */
+    UNLOADED_REST_US = 1000 * 1000,
+    UNLOADED_DOUBLINGS_MAX = 5,
 };
 
 static const uint16_t may_follow[N_LEARNER_PHASES] = {
@@ -300,9 +302,21 @@ static void history_is_replaced(struct quorum *q, enum learner_phase expected, i
     }
     if (expected == LEARNER_LOADING) {
         q->learner.snapshot_zxid = zxid;
+        q->n_unloaded = 0;
     }
     q->learner.uncut_epoch = 0;
     begin_receiving(q);
+}
+
+/* A disk that is full is not free in a moment, and each attempt costs the leader a whole tree. */
+static void load_failed(struct quorum *q)
+{
+    if (q->learner.phase != LEARNER_LOADING) {
+        return;
+    }
+    q->least_rest_us = (int64_t)UNLOADED_REST_US << q->n_unloaded;
+    q->n_unloaded += q->n_unloaded < UNLOADED_DOUBLINGS_MAX;
+    quorum_leave(q, "the leader's snapshot cannot be taken over");
 }
 
 /* --- proposals and commits, from synchronisation on --- */
@@ -616,6 +630,9 @@ void learner_step(struct quorum *q, const struct quorum_input *in)
         break;
     case QUORUM_IN_SNAPSHOT_LOADED:
         history_is_replaced(q, LEARNER_LOADING, in->zxid);
+        break;
+    case QUORUM_IN_LOAD_FAILED:
+        load_failed(q);
         break;
     case QUORUM_IN_FORWARD:
         forward(q, in->packet);

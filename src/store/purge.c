@@ -34,18 +34,23 @@ static int oldest_to_keep(struct disk *disk, const char *folder, const struct fi
     return 0;
 }
 
-/* Removes the first files of the list, those below `zxid`, oldest first. */
-static int purge_below(struct disk *disk, const char *folder, const struct file_list *l,
-                       int64_t zxid, size_t *removed)
+/* Removes the files below `zxid`, oldest first. */
+static int purge_below(struct disk *disk, const char *folder, const char *prefix, int64_t zxid,
+                       size_t *removed)
 {
     char path[FILE_PATH_BYTES];
-    int rc = 0;
+    struct file_list l;
+    int rc = file_list_load(disk, folder, prefix, &l);
 
-    for (size_t i = 0; rc == 0 && i < l->count && l->files[i].zxid < zxid; i++) {
-        file_path(path, folder, l->files[i].name);
+    if (rc != 0) {
+        return rc;
+    }
+    for (size_t i = 0; rc == 0 && i < l.count && l.files[i].zxid < zxid; i++) {
+        file_path(path, folder, l.files[i].name);
         rc = disk_remove(disk, path);
         *removed += rc == 0;
     }
+    file_list_fini(&l);
     if (rc == 0 && *removed > 0) {
         rc = disk_sync_folder(disk, folder);
     }
@@ -66,46 +71,40 @@ static int first_log_to_keep(struct disk *disk, const char *folder, const struct
     return rc;
 }
 
-/* Snapshots first: one without its log would be taken for good and miss transactions. */
-static int remove_old(struct disk *snapshot_disk, struct disk *log_disk, const char *folder,
-                      const struct file_list *snapshots, const struct file_list *logs, int64_t keep,
-                      struct purge_report *report)
-{
-    int64_t first_log;
-    int rc = first_log_to_keep(log_disk, folder, logs, keep, &first_log);
-
-    if (rc == 0) {
-        rc = purge_below(snapshot_disk, folder, snapshots, keep, &report->snapshots);
-    }
-    if (rc == 0) {
-        rc = purge_below(log_disk, folder, logs, first_log, &report->logs);
-    }
-    return rc;
-}
-
-int purge_run(struct disk *snapshot_disk, struct disk *log_disk, const char *folder, size_t retain,
-              struct purge_report *report)
+int purge_find(struct disk *snapshot_disk, struct disk *log_disk, const char *folder, size_t retain,
+               struct purge_plan *plan)
 {
     struct file_list snapshots, logs;
-    int64_t keep;
     int rc;
 
-    *report = (struct purge_report){0};
+    *plan = (struct purge_plan){0};
     rc = file_list_load(snapshot_disk, folder, SNAPSHOT_PREFIX, &snapshots);
     if (rc != 0) {
         return rc;
     }
     rc = file_list_load(log_disk, folder, TXNLOG_PREFIX, &logs);
-    if (rc != 0) {
-        file_list_fini(&snapshots);
-        return rc;
-    }
-    rc = oldest_to_keep(snapshot_disk, folder, &snapshots,
-                        retain < PURGE_RETAIN_MIN ? PURGE_RETAIN_MIN : retain, &keep);
-    if (rc == 0 && keep >= 0) {
-        rc = remove_old(snapshot_disk, log_disk, folder, &snapshots, &logs, keep, report);
+    if (rc == 0) {
+        rc = oldest_to_keep(snapshot_disk, folder, &snapshots,
+                            retain < PURGE_RETAIN_MIN ? PURGE_RETAIN_MIN : retain, &plan->snapshot);
+        if (rc == 0 && plan->snapshot >= 0) {
+            rc = first_log_to_keep(log_disk, folder, &logs, plan->snapshot, &plan->log);
+        }
+        file_list_fini(&logs);
     }
     file_list_fini(&snapshots);
-    file_list_fini(&logs);
+    return rc;
+}
+
+/* Snapshots first: one without its log would be taken for good and miss transactions. */
+int purge_run(struct disk *snapshot_disk, struct disk *log_disk, const char *folder,
+              const struct purge_plan *plan, struct purge_report *report)
+{
+    int rc;
+
+    *report = (struct purge_report){0};
+    rc = purge_below(snapshot_disk, folder, SNAPSHOT_PREFIX, plan->snapshot, &report->snapshots);
+    if (rc == 0) {
+        rc = purge_below(log_disk, folder, TXNLOG_PREFIX, plan->log, &report->logs);
+    }
     return rc;
 }

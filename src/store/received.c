@@ -22,6 +22,7 @@ struct received {
     char *folder;
     struct snapshot_file *file;
     int64_t zxid;
+    struct tree *tree; /* once it is checked */
 };
 
 /* ---- names ---- */
@@ -172,6 +173,7 @@ void received_abort(struct received *r)
         return;
     }
     snapshot_file_abort(r->file);
+    tree_free(r->tree);
     free(r->folder);
     free(r);
 }
@@ -193,28 +195,33 @@ static int received_commit(struct received *r)
     return rc;
 }
 
-int received_finish(struct received *r, struct tree **out, struct snapshot_info *info)
+int received_check(struct received *r, struct snapshot_info *info)
 {
-    struct tree *tree = NULL;
     int rc = snapshot_file_seal(r->file, NULL);
 
+    ASSERT(r->tree == NULL);
     *info = (struct snapshot_info){.last_zxid = -1};
     if (rc == 0) {
         rc = snapshot_load(r->options.snapshot_disk, snapshot_file_path(r->file),
-                           &r->options.reading, &tree, info);
+                           &r->options.reading, &r->tree, info);
     }
-    if (rc == 0) {
-        rc = received_commit(r);
-    }
+    return rc;
+}
+
+int received_finish(struct received *r, struct tree **out)
+{
+    int rc;
+
+    ASSERT(r->tree != NULL);
+    rc = received_commit(r);
     if (rc == 0) {
         rc = received_install(r->options.snapshot_disk, r->options.log_disk, r->folder);
     }
-    received_abort(r);
-    if (rc != 0) {
-        tree_free(tree);
-        return rc;
+    if (rc == 0) {
+        tree_add_system_nodes(r->tree);
+        *out = r->tree;
+        r->tree = NULL;
     }
-    tree_add_system_nodes(tree);
-    *out = tree;
-    return 0;
+    received_abort(r);
+    return rc;
 }

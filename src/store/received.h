@@ -41,10 +41,13 @@ int received_begin(const struct received_options *options, int64_t zxid, struct 
  */
 int received_write(struct received *r, const void *data, size_t len);
 
-/* The body is whole: checks it, puts it in its place and gives the tree. `r` is gone afterwards.
- * PAWL_ERR_CORRUPT: the bytes make no tree, `info->reason` says why; nothing was changed. Other
- * errors: it counts after the next start, or not at all. No log may be open. */
-int received_finish(struct received *r, struct tree **out, struct snapshot_info *info);
+/* The body is whole: puts it on disk and reads it back. Nothing is changed yet; after an error only
+ * received_abort() is left. PAWL_ERR_CORRUPT: the bytes make no tree, `info->reason` tells why. */
+int received_check(struct received *r, struct snapshot_info *info);
+
+/* Checked: puts it in its place and gives the tree. `r` is gone afterwards. Errors: it counts after
+ * the next start, or not at all. No log may be open. */
+int received_finish(struct received *r, struct tree **out);
 
 /* Gives it up; nothing was changed. NULL is allowed. */
 void received_abort(struct received *r);

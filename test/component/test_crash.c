@@ -125,6 +125,7 @@ static void snapshot_some(struct server *s)
 {
     struct snapshot_chunk *chunk;
     struct purge_report purged;
+    struct purge_plan plan;
     bool done = snapshot_walk_step(s->walk, 3, SIZE_MAX);
     int rc = 0;
 
@@ -144,7 +145,10 @@ static void snapshot_some(struct server *s)
         rc = snapshot_file_finish(s->file, digest);
         s->file = NULL;
         if (rc == 0) {
-            purge_run(s->disk, s->disk, STORE_FOLDER, 3, &purged);
+            rc = purge_find(s->disk, s->disk, STORE_FOLDER, 3, &plan);
+        }
+        if (rc == 0) {
+            purge_run(s->disk, s->disk, STORE_FOLDER, &plan, &purged);
         }
     }
 }

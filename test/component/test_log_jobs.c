@@ -468,6 +468,34 @@ static void a_spool_given_up_changes_nothing(void **state)
     teardown(&f);
 }
 
+static void a_full_disk_is_known_before_the_end_of_a_spool(void **state)
+{
+    struct answers a = {0};
+    struct log_spool *s;
+    struct fixture f;
+
+    (void)state;
+    setup(&f);
+    append_to(&f, 30);
+    log_flush(&f.jobs, note_answer, &a);
+    await(&f, &a, 1);
+    sim_disk_limit(f.sim, 1);
+    s = log_spool_start(&f.jobs, 120);
+    spool_tree(s, 120);
+    while (!log_spool_has_failed(s)) { /* nobody has ended it */
+        turn(&f);
+    }
+    log_spool_finish(s, note_answer, &a);
+    await(&f, &a, 2);
+    assert_int_not_equal(a.rc, PAWL_OK);
+    assert_true(a.last.is_untouched);
+    assert_true(strlen(a.last.error) > 10);
+    txnlog_thread_stop(f.thread);
+    f.thread = NULL;
+    assert_int_equal(last_zxid_after_crash(&f), 30);
+    teardown(&f);
+}
+
 static void a_spool_that_makes_no_tree_is_refused_with_a_reason(void **state)
 {
     struct answers a = {0};
@@ -504,6 +532,7 @@ int main(void)
         cmocka_unit_test(a_range_that_is_not_there_ends_with_a_reason),
         cmocka_unit_test(a_spooled_snapshot_takes_the_place_of_everything),
         cmocka_unit_test(a_spool_given_up_changes_nothing),
+        cmocka_unit_test(a_full_disk_is_known_before_the_end_of_a_spool),
         cmocka_unit_test(a_spool_that_makes_no_tree_is_refused_with_a_reason),
     };
     int rc;

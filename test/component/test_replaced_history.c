@@ -262,7 +262,11 @@ static int receive_from(struct sim_disk *s, struct bytes body, int64_t zxid, str
             received_abort(r);
         }
     }
-    return rc == 0 ? received_finish(r, out, info) : rc;
+    if (rc == 0) {
+        rc = received_check(r, info);
+        rc = rc == 0 ? received_finish(r, out) : (received_abort(r), rc);
+    }
+    return rc;
 }
 
 static int replace_by(struct sim_disk *s, struct txnlog *log, int64_t zxid)
@@ -439,7 +443,8 @@ static void two_disks_are_replaced_together(void **state)
         rc = received_begin(&to, 75, &r);
         if (rc == 0) {
             rc = received_write(r, body.data, body.len);
-            rc = rc == 0 ? received_finish(r, &tree, &info) : (received_abort(r), rc);
+            rc = rc == 0 ? received_check(r, &info) : rc;
+            rc = rc == 0 ? received_finish(r, &tree) : (received_abort(r), rc);
         }
         if (rc == 0) {
             tree_free(tree);

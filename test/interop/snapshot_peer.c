@@ -61,8 +61,12 @@ static int receive_to(struct disk *disk, int64_t zxid)
         received_abort(r);
         return 1;
     }
-    if (received_finish(r, &tree, &info) != 0) {
-        return fail("cannot finish", info.reason);
+    if (received_check(r, &info) != 0) {
+        received_abort(r);
+        return fail("cannot be loaded", info.reason);
+    }
+    if (received_finish(r, &tree) != 0) {
+        return fail("cannot finish", disk_last_error(disk));
     }
     printf("%" PRId64 " nodes, %zu sessions\n", tree_count(tree), tree_n_sessions(tree));
     tree_free(tree);

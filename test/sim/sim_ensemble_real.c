@@ -341,7 +341,7 @@ static struct tree *tree_of_snapshot(struct sim_member *m, int64_t zxid)
         disk_make_folder(sim_disk_disk(disk), "version-2") != PAWL_OK ||
         received_begin(&options, zxid, &received) != PAWL_OK ||
         received_write(received, all.data, body) != PAWL_OK ||
-        received_finish(received, &tree, &info) != PAWL_OK) {
+        received_check(received, &info) != PAWL_OK || received_finish(received, &tree) != PAWL_OK) {
         cluster_violated(m->cluster, "m%d got a snapshot that makes no tree: %s", m->index + 1,
                          info.reason);
     }

@@ -55,9 +55,11 @@ static bool exists(struct sim_disk *s, const char *prefix, int64_t zxid)
 static void run(struct sim_disk *s, size_t retain, size_t snapshots, size_t logs)
 {
     struct purge_report report;
+    struct purge_plan plan;
     struct disk *d = sim_disk_disk(s);
 
-    assert_int_equal(purge_run(d, d, FOLDER, retain, &report), 0);
+    assert_int_equal(purge_find(d, d, FOLDER, retain, &plan), 0);
+    assert_int_equal(purge_run(d, d, FOLDER, &plan, &report), 0);
     assert_int_equal(report.snapshots, snapshots);
     assert_int_equal(report.logs, logs);
     sim_disk_restart(s, SIM_LOSE_ALL);
@@ -158,9 +160,30 @@ static void an_empty_log_does_not_stand_in_for_one_with_records(void **state)
     sim_disk_free(s);
 }
 
+static void it_is_known_before_which_logs_go(void **state)
+{
+    struct sim_disk *s = sim_disk_new(1);
+    struct disk *d = sim_disk_disk(s);
+    struct purge_plan plan;
+
+    (void)state;
+    assert_int_equal(purge_find(d, d, FOLDER, 3, &plan), 0);
+    assert_int_equal(plan.log, 0);
+    for (int64_t zxid = 10; zxid <= 60; zxid += 10) {
+        put_snapshot(s, zxid, true);
+        put_log(s, zxid + 5);
+    }
+    assert_int_equal(purge_find(d, d, FOLDER, 3, &plan), 0);
+    assert_int_equal(plan.snapshot, 40);
+    assert_int_equal(plan.log, 35);
+    assert_true(exists(s, "log", 15)); /* not yet */
+    sim_disk_free(s);
+}
+
 static void errors_are_passed_on(void **state)
 {
     struct purge_report report;
+    struct purge_plan plan;
     uint64_t n = 0;
     int rc;
 
@@ -174,7 +197,8 @@ static void errors_are_passed_on(void **state)
             put_log(s, zxid);
         }
         sim_disk_fail_at(s, ++n, PAWL_ERR_IO);
-        rc = purge_run(d, d, FOLDER, 3, &report);
+        rc = purge_find(d, d, FOLDER, 3, &plan);
+        rc = rc == 0 ? purge_run(d, d, FOLDER, &plan, &report) : rc;
         assert_true(rc == 0 || rc == PAWL_ERR_IO);
         assert_true(exists(s, "snapshot", 3) && exists(s, "log", 3));
         sim_disk_free(s);
@@ -191,6 +215,7 @@ int main(void)
         cmocka_unit_test(halves_of_snapshots_do_not_count),
         cmocka_unit_test(without_a_snapshot_nothing_goes),
         cmocka_unit_test(an_empty_log_does_not_stand_in_for_one_with_records),
+        cmocka_unit_test(it_is_known_before_which_logs_go),
         cmocka_unit_test(errors_are_passed_on),
     };
 

@@ -53,6 +53,7 @@ static void inputs_as_lines(void **state)
           .epoch = 2);
     INPUT("TRUNCATED 0x1", .kind = QUORUM_IN_TRUNCATED, .zxid = 1);
     INPUT("SNAPSHOT_LOADED 0x1", .kind = QUORUM_IN_SNAPSHOT_LOADED, .zxid = 1);
+    INPUT("LOAD_FAILED", .kind = QUORUM_IN_LOAD_FAILED);
     INPUT("SNAPSHOT_SENT link 3", .kind = QUORUM_IN_SNAPSHOT_SENT, .link = 3);
     INPUT("SNAPSHOT_SENT link 3 0x1", .kind = QUORUM_IN_SNAPSHOT_SENT, .link = 3, .zxid = 1);
     INPUT("LOG_SENT link 3", .kind = QUORUM_IN_LOG_SENT, .link = 3);

@@ -529,6 +529,34 @@ static void a_leader_of_another_epoch_is_told_what_we_have(void **state)
     quorum_fixture_fini(&f);
 }
 
+/* A full disk: the old history stays, and the leader is left alone for longer each time. */
+static void a_snapshot_that_cannot_be_kept_is_asked_for_again_later(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    joining(&f);
+    for (int s = 1; s <= 64; s *= 2) {
+        int64_t rest_us = (s < 32 ? s : 32) * INT64_C(1000000);
+
+        from_leader(&f, PACKET_SNAP, E1 + 9);
+        fixture_step(&f, &(struct quorum_input){.kind = QUORUM_IN_LOAD_FAILED});
+        assert_did(&f, "CLOSE link 7: no longer following\n"
+                       "STOP: the leader's snapshot cannot be taken over\n");
+        assert_int_equal(quorum_status(f.quorum).last_zxid, E1 + 5);
+        fixture_zxid(&f, QUORUM_IN_STOPPED, E1 + 5);
+        assert_int_equal(quorum_next_us(f.quorum), f.now_us + rest_us);
+        fixture_wait(&f, rest_us);
+        quorum_fixture_elect(&f, 2);
+        fixture_dialled(&f, LEADER, 2);
+        from_leader(&f, PACKET_LEADER_INFO, E2);
+    }
+    from_leader(&f, PACKET_SNAP, E1 + 9);
+    fixture_zxid(&f, QUORUM_IN_SNAPSHOT_LOADED, E1 + 9);
+    assert_int_equal(quorum_status(f.quorum).last_zxid, E1 + 9);
+    quorum_fixture_fini(&f);
+}
+
 /* --- links and time --- */
 
 static void a_refused_leader_is_dialled_again_for_a_second(void **state)
@@ -652,6 +680,7 @@ int main(void)
         cmocka_unit_test(a_history_that_cannot_be_cut_is_replaced_as_a_whole),
         cmocka_unit_test(who_asked_for_everything_takes_nothing_less),
         cmocka_unit_test(a_leader_of_another_epoch_is_told_what_we_have),
+        cmocka_unit_test(a_snapshot_that_cannot_be_kept_is_asked_for_again_later),
         cmocka_unit_test(a_refused_leader_is_dialled_again_for_a_second),
         cmocka_unit_test(a_dial_without_an_answer_ends_after_its_limit),
         cmocka_unit_test(a_link_that_nobody_wants_is_closed),

@@ -341,6 +341,23 @@ static void purged_files_are_not_counted_on(void **state)
     quorum_fixture_fini(&f);
 }
 
+/* Files are named after their first record: before an epoch's first one nothing is. */
+static void who_has_all_that_was_purged_needs_no_snapshot(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    quorum_fixture_init(&f, 3, 3, 1);
+    leading(&f);
+    fixture_zxid(&f, QUORUM_IN_LOG_TRIMMED, E2);
+    fixture_ack_epoch(&f, 11, E1 + 9, 1);
+    assert_did(&f, "SAVE_EPOCH current 3\n"
+                   "SEND link 11 DIFF 0x200000002\n"
+                   "SEND_LOG link 11 0x200000001 0x200000002\n"
+                   "SEND link 11 NEWLEADER 0x300000000\n");
+    quorum_fixture_fini(&f);
+}
+
 /* A snapshot takes its time, and the files of what was committed meanwhile may be gone. */
 static void who_was_overtaken_by_the_purge_starts_over(void **state)
 {
@@ -434,6 +451,7 @@ int main(void)
         cmocka_unit_test(the_end_of_a_deposed_leader_is_cut_or_replaced),
         cmocka_unit_test(a_log_is_sent_for_as_long_as_it_takes),
         cmocka_unit_test(purged_files_are_not_counted_on),
+        cmocka_unit_test(who_has_all_that_was_purged_needs_no_snapshot),
         cmocka_unit_test(who_was_overtaken_by_the_purge_starts_over),
         cmocka_unit_test(what_is_proposed_is_not_purged),
         cmocka_unit_test(an_observer_too_many_waits_for_its_snapshot),
