@@ -102,6 +102,7 @@ struct leader {
  * RECEIVING
  *    --NEWLEADER--> SETTLING --log durable--> PLEDGING --current saved, ACK--> READY
  *    --UPTODATE--> SERVING
+ *  Hung up before LEADERINFO: GREETING --> DIALING, as if the leader had refused.
  *  A TRUNC that cannot be: JOINING or TRUNCATING --> DIALING, to ask for everything. */
 enum learner_phase {
     LEARNER_DIALING,

@@ -31,7 +31,7 @@ enum {
 
 static const uint16_t may_follow[N_LEARNER_PHASES] = {
     [LEARNER_DIALING] = 1 << LEARNER_GREETING,
-    [LEARNER_GREETING] = 1 << LEARNER_PROMISING | 1 << LEARNER_JOINING,
+    [LEARNER_GREETING] = 1 << LEARNER_PROMISING | 1 << LEARNER_JOINING | 1 << LEARNER_DIALING,
     [LEARNER_PROMISING] = 1 << LEARNER_JOINING,
     [LEARNER_JOINING] = 1 << LEARNER_TRUNCATING | 1 << LEARNER_LOADING | 1 << LEARNER_RECEIVING |
                         1 << LEARNER_DIALING,
@@ -591,10 +591,20 @@ static void learner_tick(struct quorum *q)
     }
 }
 
+/* Who hangs up before a word is a proxy in front of a leader that does not listen yet: as if it had
+ * refused. To look for a leader again would be one round too far for one who waits for us. */
 static void link_down(struct quorum *q, link_id link)
 {
-    if (link == q->learner.link && link != 0) {
-        q->learner.link = 0;
+    struct learner *l = &q->learner;
+
+    if (link != l->link || link == 0) {
+        return;
+    }
+    l->link = 0;
+    if (l->phase == LEARNER_GREETING) {
+        phase_move(q, LEARNER_DIALING);
+        dial_failed(q, q->leader_sid);
+    } else {
         quorum_leave(q, "the link to the leader is lost");
     }
 }

@@ -152,7 +152,8 @@ void sync_begin(struct quorum *q, struct peer *p)
     case SYNC_DIFF:
         quorum_send(q, p->id, PACKET_DIFF, plan.zxid, BYTES_NULL);
         break;
-    case SYNC_TRUNC:
+    case SYNC_TRUNC: /* never across epochs: it may lack what it would have to keep */
+        ASSERT(zxid_epoch(plan.zxid) == zxid_epoch(p->last_zxid));
         quorum_send(q, p->id, PACKET_TRUNC, plan.zxid, BYTES_NULL);
         break;
     case SYNC_SNAP:

@@ -581,6 +581,29 @@ static void a_refused_leader_is_dialled_again_for_a_second(void **state)
     quorum_fixture_fini(&f);
 }
 
+static void a_leader_that_hangs_up_before_it_speaks_is_dialled_again(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    elected(&f, 0, 0);
+    fixture_dialled(&f, LEADER, 2);
+    fixture_link(&f, QUORUM_IN_LINK_DOWN, LEADER);
+    assert_did(&f, "");
+    fixture_wait(&f, quorum_next_us(f.quorum) - f.now_us);
+    assert_did(&f, "DIAL m2\n");
+    while (f.now_us < 1000 * 1000) { /* but not for ever */
+        fixture_dialled(&f, LEADER, 2);
+        fixture_link(&f, QUORUM_IN_LINK_DOWN, LEADER);
+        fixture_wait(&f, quorum_next_us(f.quorum) - f.now_us);
+        assert_did(&f, "DIAL m2\n");
+    }
+    fixture_dialled(&f, LEADER, 2);
+    fixture_link(&f, QUORUM_IN_LINK_DOWN, LEADER);
+    assert_did(&f, "STOP: the leader cannot be reached\n");
+    quorum_fixture_fini(&f);
+}
+
 static void a_dial_without_an_answer_ends_after_its_limit(void **state)
 {
     struct quorum_fixture f;
@@ -682,6 +705,7 @@ int main(void)
         cmocka_unit_test(a_leader_of_another_epoch_is_told_what_we_have),
         cmocka_unit_test(a_snapshot_that_cannot_be_kept_is_asked_for_again_later),
         cmocka_unit_test(a_refused_leader_is_dialled_again_for_a_second),
+        cmocka_unit_test(a_leader_that_hangs_up_before_it_speaks_is_dialled_again),
         cmocka_unit_test(a_dial_without_an_answer_ends_after_its_limit),
         cmocka_unit_test(a_link_that_nobody_wants_is_closed),
         cmocka_unit_test(a_leader_may_be_silent_for_init_limit_then_for_sync_limit),
