@@ -1,0 +1,191 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A learner that is cut off, or killed, in the middle of each packet of its synchronisation.
+
+    restart_phases.py KINDS... [--only DIFF|TRUNC|SNAP]
+
+The last of KINDS ("aap", "ppa", "aaP") is the learner. What it lacks is sent as DIFF, what it has too
+much is cut by TRUNC, a folder with another history is replaced by SNAP; of each synchronisation every
+packet is the last one once, torn in half. The learner goes on by itself or is killed with -9 and started
+again, in turn. In the end all have the same tree and the same digests.
+"""
+import argparse
+import glob
+import os
+import shutil
+import sys
+import tempfile
+
+import ensemble
+import pawld_ensemble as pe
+import tree_dump
+import zkwire as zk
+from patience import wait_until
+from quorum_proxy import QuorumProxy
+
+SECONDS = 120
+MORE_THAN_ANY_SYNC = 60  # packets
+SESSION_MS = 60000
+
+
+class Phases:
+    def __init__(self, kinds, folder):
+        self.kinds = kinds
+        self.members = pe.make(kinds, folder)
+        self.rest, self.learner = self.members[:-1], self.members[-1]
+        self.proxies = [QuorumProxy(m.ports[0]) for m in self.rest]  # the learner's way to each
+        for m, proxy in zip(self.rest, self.proxies):
+            self.put_between(proxy, self.learner, m)
+        self.to_learner = QuorumProxy(self.learner.ports[0])  # when it leads itself
+        for m in self.rest:
+            self.put_between(self.to_learner, m, self.learner)
+        self.n_written = 0
+
+    def put_between(self, proxy, dialler, listener):
+        own = listener.ports
+        listener.ports = (proxy.port, own[1])
+        dialler.config["server.%d" % listener.number] = listener.entry()
+        listener.ports = own
+
+    # -- what it takes to need each kind of synchronisation --
+
+    def write(self, member, n=3):
+        conn = pe.connect(member)
+        for _ in range(n):
+            self.n_written += 1
+            pe.create(conn, "/w%d" % self.n_written, b"d" * self.n_written)
+        conn.call(zk.CLOSE_SESSION, {})
+        conn.close()
+
+    def lack(self):
+        """DIFF: the others have gone on."""
+        self.learner.kill9()
+        self.write(self.leader_of_the_rest())
+
+    def leader_of_the_rest(self):
+        def lead():
+            return next((m for m in self.rest if m.mode() == "leader"), None)
+        return wait_until(lead, "a leader among the others", SECONDS)
+
+    def be_alone(self):
+        """TRUNC: it was the leader, and wrote what nobody else has; since then nothing was written."""
+        self.let_learner_lead()
+        conn = zk.Conn(self.learner.port, timeout=60.0)
+        conn.handshake(SESSION_MS)
+        self.to_learner.swallows = True
+        self.n_written += 1
+        name = "/alone%d" % self.n_written
+        conn.send(zk.CREATE, {"path": name, "data": b"", "acl": zk.WORLD_ALL, "flags": 0})
+        wait_until(lambda: self.has_logged(name.encode()), "the log of the leader", SECONDS)
+        self.learner.kill9()
+        conn.close()
+        pe.wait_settled(self.rest)  # the links are gone, and what they swallowed with them
+        self.to_learner.swallows = False
+
+    def let_learner_lead(self):
+        """It has the highest id, so it is elected when all have the same history."""
+        if self.learner.mode() == "leader":
+            return
+        wait_until(lambda: pe.in_step(self.members), "all in step", SECONDS)
+        old = pe.leader_of(self.members)
+        old.kill9()
+        pe.wait_settled([m for m in self.members if m is not old])
+        old.start(wait=False)
+        pe.wait_settled(self.members)
+        assert self.learner.mode() == "leader", "the learner was not elected"
+
+    def has_logged(self, name):
+        logs = glob.glob(os.path.join(self.learner.data_dir, "version-2", "log.*"))
+        return any(name in open(log, "rb").read() for log in logs)
+
+    def have_another_history(self):
+        """SNAP: its folder is one of a server that stood alone."""
+        self.learner.kill9()
+        shutil.rmtree(os.path.join(self.learner.data_dir, "version-2"))
+        alone = ensemble.MEMBERS[self.learner.kind].__mro__[2](
+            dir=self.learner.dir, config=tree_dump.SUPER_CONFIG)
+        alone.start()
+        conn = pe.connect(alone)
+        for i in range(5):
+            pe.create(conn, "/foreign%d" % i)
+        conn.close()
+        alone.kill9()
+        self.write(self.leader_of_the_rest(), 1)
+
+    # -- cutting --
+
+    def every_phase(self, kind, prepare):
+        for n in range(1, MORE_THAN_ANY_SYNC):
+            prepare()
+            for proxy in self.proxies:
+                proxy.arm(n)
+            self.learner.start(wait=False)
+            wait_until(lambda: self.was_cut() or self.learner.mode(), "its synchronisation", SECONDS)
+            was_cut, passed = self.was_cut(), self.passed()
+            if was_cut and n % 2 == 0:
+                self.learner.kill9()
+                self.learner.start(wait=False)
+            self.check(kind, n, passed)
+            if not was_cut:
+                if kind not in passed:
+                    raise RuntimeError("%s was expected: %s" % (kind, " ".join(passed)))
+                print("restart_phases: %s: %s: cut in each of %d packets: %s" % (
+                    self.kinds, kind, n - 1, " ".join(passed)), flush=True)
+                return
+        raise RuntimeError("no end of %s: %s" % (kind, " ".join(passed)))
+
+    def was_cut(self):
+        return any(proxy.was_cut.is_set() for proxy in self.proxies)
+
+    def passed(self):
+        return max((list(proxy.passed) for proxy in self.proxies), key=len)
+
+    def check(self, kind, n, passed):
+        for proxy in self.proxies:
+            proxy.cut_at = None
+        try:
+            pe.wait_settled(self.members)
+            self.write(self.learner, 1)
+            wait_until(lambda: pe.in_step(self.members), "all in step", SECONDS)
+            pe.same_trees(self.members)
+        except Exception as e:
+            raise RuntimeError("%s, cut in packet %d of %s: %r" % (kind, n, " ".join(passed), e)) from e
+
+    def play(self, only):
+        try:
+            for m in self.members:
+                m.start(wait=False)
+            pe.wait_settled(self.members)
+            self.write(self.rest[0])
+            if only in (None, "DIFF"):
+                self.every_phase("DIFF", self.lack)
+            if only in (None, "TRUNC") and not self.learner.is_observer:
+                self.every_phase("TRUNC", self.be_alone)
+            if only in (None, "SNAP"):
+                self.every_phase("SNAP", self.have_another_history)
+            ensemble.end_all(self.members)
+        finally:
+            for m in self.members:
+                m.close()
+            for proxy in self.proxies + [self.to_learner]:
+                proxy.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("kinds", nargs="+")
+    parser.add_argument("--only", choices=("DIFF", "TRUNC", "SNAP"))
+    options = parser.parse_args()
+    folder = tempfile.mkdtemp(prefix="restart-phases-")
+    for kinds in options.kinds:
+        try:
+            Phases(kinds, os.path.join(folder, kinds)).play(options.only)
+        except Exception as e:  # whatever it was: the logs are kept
+            print("restart_phases: %s: FAILED: %s: %s; logs in %s" % (kinds, type(e).__name__, e, folder))
+            return 1
+    shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
