@@ -38,6 +38,7 @@ libcurator-framework-java and its parts
 libcurator-recipes-java   locks, latches, caches
 libcurator-discovery-java service discovery
 openjdk-17-jdk-headless   compiles the program that uses it
+iproute2            hosts of their own, whose links are cut (network namespaces)
 "
 fuzz="
 clang-14            libFuzzer

@@ -53,8 +53,8 @@ class Member:
 
     def entry(self):
         """The value of its line `server.N` in everybody's zoo.cfg."""
-        return "127.0.0.1:%d:%d:%s;127.0.0.1:%d" % (
-            self.ports + ("observer" if self.is_observer else "participant", self.port))
+        role = "observer" if self.is_observer else "participant"
+        return "%s:%d:%d:%s;%s:%d" % ((self.host,) + self.ports + (role, self.host, self.port))
 
     def srvr(self):
         """What it says of itself, {'Mode': 'leader', 'Zxid': '0x1...'}; {} when it does not serve."""

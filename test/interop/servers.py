@@ -48,9 +48,22 @@ BASE_CONFIG = {
 }
 
 
+class HostPort(int):
+    """A port that is not on loopback: whoever connects to it finds its host here."""
+
+    def __new__(cls, host, port):
+        self = super().__new__(cls, port)
+        self.host = host
+        return self
+
+
+def address_of(port):
+    return getattr(port, "host", "127.0.0.1"), int(port)
+
+
 def four_letter_word(port, word, timeout=60.0):
     """The text a server answers to a four-letter word ('' when it closes without a text)."""
-    with socket.create_connection(("127.0.0.1", port), timeout=timeout) as s:
+    with socket.create_connection(address_of(port), timeout=timeout) as s:
         s.sendall(word.encode())
         parts = []
         while True:
@@ -101,8 +114,12 @@ class Server(ServerProcess):
         return self.config.get("dataDir") or os.path.join(self.dir, "data")
 
     @property
+    def host(self):
+        return address_of(self.port)[0]
+
+    @property
     def address(self):
-        return "127.0.0.1:%d" % self.port
+        return "%s:%d" % (self.host, self.port)
 
     @property
     def connect_string(self):
@@ -126,8 +143,8 @@ class Server(ServerProcess):
         raise self.error("did not start")
 
     def write_config(self):
-        settings = {"dataDir": self.data_dir, "clientPort": str(self.port),
-                    "clientPortAddress": "127.0.0.1"}
+        settings = {"dataDir": self.data_dir, "clientPort": "%d" % self.port,
+                    "clientPortAddress": self.host}
         settings.update(self.file_settings())
         with open(self.cfg_path, "w") as f:
             for key, value in settings.items():

@@ -312,7 +312,7 @@ class Conn:
         if rcvbuf is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
         sock.settimeout(timeout)
-        sock.connect(("127.0.0.1", port))
+        sock.connect((getattr(port, "host", "127.0.0.1"), int(port)))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return sock
 
