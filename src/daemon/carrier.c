@@ -131,11 +131,27 @@ static size_t addresses_of(const struct carrier *c, int64_t sid, struct net_addr
 
 enum { ADDRESSES_MAX = 8 };
 
+/* Each port once, whatever addresses it was named with. */
+static size_t on_all_addresses(struct net_address *own, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (kept == 0 || own[kept - 1].port != own[i].port) {
+            own[kept++] = (struct net_address){.port = own[i].port};
+        }
+    }
+    return kept;
+}
+
 static void carrier_listen(struct carrier *c)
 {
     struct net_address own[ADDRESSES_MAX];
     size_t n = addresses_of(c, c->options.quorum.sid, own, ADDRESSES_MAX);
 
+    if (c->options.listen_on_all) {
+        n = on_all_addresses(own, n);
+    }
     if (quorum_net_listen(c->net, own, n) != PAWL_OK) {
         log_error("as leader this server has to listen on its quorum port, and cannot: another "
                   "server has to lead");

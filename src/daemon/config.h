@@ -140,6 +140,10 @@ struct config {
         bool multi_address;
         bool db_autocreate;
         bool leader_serves;
+        bool listen_on_all;         /* for members, whatever address their line has */
+        int election_bind_attempts; /* 0: for ever */
+        bool always_snapshot;
+        int64_t observer_pause_ms;
         bool local_sessions, upgrade_sessions;
         char *dynamic_file;
         int64_t my_id; /* -1: no myid file */

@@ -537,7 +537,7 @@ static int host_take(struct host *h, struct host_error *error)
     int rc = take_port(h, error);
 
     if (rc == PAWL_OK && host_take_election_port(h) != PAWL_OK) {
-        rc = set_error(error, PAWL_ERR_BUSY, EXIT_UNEXPECTED, "the election port: %s",
+        rc = set_error(error, PAWL_ERR_BUSY, EXIT_ELECTION_PORT, "the election port: %s",
                        socket_last_error());
     }
     if (rc == PAWL_OK && !h->in_memory) {

@@ -30,6 +30,7 @@ enum {
     EXIT_INVALID_CONFIG = 2,
     EXIT_DATA_FOLDER = 3,
     EXIT_SNAPSHOT = 10,
+    EXIT_ELECTION_PORT = 14,
 };
 
 /* Recovers the data folder and listens. `in_memory`: no folder at all, everything is gone at the

@@ -2,7 +2,9 @@
 /* host_ensemble.c - a host among others: what its member's quorum asks for, and what the others
  * send. */
 #include <inttypes.h>
+#include <time.h>
 
+#include "base/logging.h"
 #include "daemon/config.h"
 #include "daemon/host_internal.h"
 #include "daemon/options.h"
@@ -71,10 +73,24 @@ static bool host_is_looking(void *arg)
 
 /* ---- opening ---- */
 
+/* Who had it may be about to end. */
 int host_take_election_port(struct host *h)
 {
-    return config_is_ensemble(h->config) ? election_ports_take(h->config, &h->election_ports)
-                                         : PAWL_OK;
+    int attempts = h->config->ensemble.election_bind_attempts;
+    int rc;
+
+    if (!config_is_ensemble(h->config)) {
+        return PAWL_OK;
+    }
+    for (int i = 1;; i++) {
+        rc = election_ports_take(h->config, &h->election_ports);
+        if (rc == PAWL_OK || i == attempts) {
+            return rc;
+        }
+        log_warn("the election port: %s; attempt %d, again in a second (electionPortBindRetry=%d)",
+                 socket_last_error(), i, attempts);
+        nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    }
 }
 
 void host_note_record(const struct txnlog_record *record, void *arg)

@@ -36,12 +36,17 @@ static const struct quorum_member *peers_myself(const struct config *c)
 int election_ports_take(const struct config *config, struct election_ports *out)
 {
     const struct quorum_member *me = peers_myself(config);
+    bool all = config->ensemble.listen_on_all;
     int rc = PAWL_OK, port;
 
     *out = (struct election_ports){0};
     for (size_t i = 0; rc == PAWL_OK && i < me->n_addresses && i < ELECTION_PORTS_MAX; i++) {
-        rc = socket_listen_tcp(me->address[i].host, me->address[i].election_port, 0,
-                               &out->fds[out->n], &port);
+        const struct quorum_address *a = &me->address[i];
+
+        if (all && i > 0 && a->election_port == me->address[i - 1].election_port) {
+            continue; /* all addresses of the machine have been taken with it */
+        }
+        rc = socket_listen_tcp(all ? NULL : a->host, a->election_port, 0, &out->fds[out->n], &port);
         out->n += rc == PAWL_OK;
     }
     if (rc != PAWL_OK) {
@@ -120,6 +125,8 @@ static struct carrier *peers_start_carrier(struct peers *p)
                    .min_notification_ms = c->ensemble.min_notification_ms,
                    .max_notification_ms = c->ensemble.max_notification_ms,
                    .recent_bytes = RECENT_BYTES,
+                   .always_snapshot = c->ensemble.always_snapshot,
+                   .observer_pause_ms = c->ensemble.observer_pause_ms,
                    .seed = p->options.seed,
                    .touches = p->options.touches,
                    .host = p->options.member},
@@ -128,6 +135,7 @@ static struct carrier *peers_start_carrier(struct peers *p)
         .output_bytes = OUTPUT_BYTES,
         .backlog_bytes = BACKLOG_BYTES,
         .keepalive = c->ensemble.tcp_keepalive,
+        .listen_on_all = c->ensemble.listen_on_all,
         .host = p->options.host,
         .notify = on_election_notify,
         .notify_arg = p};

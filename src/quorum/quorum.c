@@ -291,16 +291,26 @@ static void go_on_mending(struct quorum *q)
 }
 
 /* A leader that refuses us, or whom nobody follows, would be elected again at once, for ever: each
- * time in vain takes twice the rest of the one before. */
-static void rest(struct quorum *q)
+ * time in vain takes twice the rest of the one before. Observers are not needed to elect anybody,
+ * and may be many. 0: none. */
+static int64_t rest_due_us(struct quorum *q)
 {
     int64_t rest_us = (int64_t)REST_FIRST_US << (q->n_in_vain < 10 ? q->n_in_vain : 10);
+    int64_t pause_us = q->options.observer ? q->options.observer_pause_ms * 1000 : 0;
 
-    rest_us = rest_us < REST_LAST_US ? rest_us : REST_LAST_US;
+    if (q->n_in_vain > 1) {
+        rest_us = rest_us < REST_LAST_US ? rest_us : REST_LAST_US;
+    } else {
+        rest_us = pause_us > 0 ? (int64_t)prng_below(&q->prng, (uint64_t)pause_us) : 0;
+    }
+    return rest_us < q->least_rest_us ? q->least_rest_us : rest_us;
+}
+
+static void rest(struct quorum *q, int64_t rest_us)
+{
     quorum_move(q, QUORUM_RESTING);
     q->role = MEMBER_LOOKING;
     q->leader_sid = SID_NOBODY;
-    rest_us = rest_us < q->least_rest_us ? q->least_rest_us : rest_us;
     q->rest_us = q->now_us + rest_us;
     q->least_rest_us = 0;
 }
@@ -310,15 +320,16 @@ static void rest(struct quorum *q)
 static void stopped(struct quorum *q, int64_t zxid)
 {
     int64_t vote = BROKEN(P9) ? q->committed : zxid;
+    int64_t rest_us = rest_due_us(q);
 
     ASSERT(q->phase == QUORUM_STOPPING);
     ASSERT(zxid == history_last(&q->history));
     q->durable = zxid;
     q->committed = zxid;
-    if (q->n_in_vain <= 1 && q->least_rest_us == 0) {
+    if (rest_us == 0) {
         look(q, vote);
     } else {
-        rest(q);
+        rest(q, rest_us);
     }
 }
 
@@ -502,6 +513,7 @@ struct quorum *quorum_new(const struct quorum_options *options)
     ASSERT(options->init_limit > 0);
     ASSERT(options->sync_limit > 0);
     q->options = *options;
+    prng_seed(&q->prng, options->seed);
     q->config = options->config;
     q->self = quorum_config_is_voter(q->config, options->sid) && !options->observer
                   ? quorum_config_find(q->config, options->sid)

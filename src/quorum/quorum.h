@@ -45,9 +45,10 @@ struct quorum_options {
     int64_t sync_limit;    /* */
     int64_t connect_limit; /* connectToLearnerMasterLimit; 0: init_limit */
     int64_t min_notification_ms, max_notification_ms; /* of election.h; 0: its own */
-    size_t recent_bytes;  /* of committed transactions kept in memory for learners */
-    bool always_snapshot; /* forceSnapshotSync */
-    uint64_t seed;        /* of the little that is left to chance */
+    size_t recent_bytes;       /* of committed transactions kept in memory for learners */
+    bool always_snapshot;      /* forceSnapshotSync */
+    int64_t observer_pause_ms; /* an observer rests for a part of it before it looks again */
+    uint64_t seed;             /* of the little that is left to chance */
 
     /* Appends what a PING is answered with, the sessions heard from since the last one (struct
      * session_touch each), and forgets them. Called inside a step; must not step. */

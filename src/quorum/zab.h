@@ -10,6 +10,7 @@
 #define PAWL_QUORUM_ZAB_H
 
 #include "base/list.h"
+#include "base/prng.h"
 #include "quorum/broken.h"
 #include "quorum/config.h"
 #include "quorum/election.h"
@@ -178,6 +179,7 @@ struct quorum {
     int64_t rest_us;        /* RESTING until then */
     int64_t least_rest_us;  /* after this role; 0: none, unless it is one of several in vain */
     int n_unloaded;         /* snapshots in a row that could not be taken over */
+    struct prng prng;
     int64_t leader_sid;
     int64_t now_us;
     struct quorum_effects *out; /* of the step under way */

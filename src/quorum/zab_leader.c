@@ -456,10 +456,14 @@ static void answer(struct quorum *q, link_id id, const struct packet *packet)
     }
 }
 
-/* Its learners would be refused, leave, and elect us again. */
+/* Its learners would be refused, leave, and elect us again. If that did happen, they were not
+ * refused: somebody else answers there, for whom they wait initLimit ticks. */
 static void listen_failed(struct quorum *q)
 {
     q->least_rest_us = REST_DEAF_US;
+    if (q->n_in_vain > 0) {
+        q->least_rest_us += q->options.init_limit * q->options.tick_ms * 1000;
+    }
     quorum_leave(q, "the quorum port cannot be listened on");
 }
 

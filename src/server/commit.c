@@ -13,6 +13,9 @@
 #include "server/pipeline.h"
 #include "wire/path.h"
 
+/* So far apart are no clocks that anybody looks after, and nothing takes so long. */
+enum { CLOCKS_APART_MS = 10000 };
+
 /* ---- watches ---- */
 
 /* Of an event: header, type, state and the length of its path. */
@@ -234,9 +237,27 @@ static void settle_waiting(struct waiting *w)
     }
 }
 
+/* A leader stamps its transactions, and who serves learns of each at once: a large difference is
+ * one of the clocks. Nothing here depends on them being equal, but times of nodes do. */
+static void compare_clocks(struct server *s, const struct txn *txn)
+{
+    int64_t ahead_ms = txn->header.time_ms - s->wall_ms;
+    int64_t apart_ms = ahead_ms < 0 ? -ahead_ms : ahead_ms;
+
+    if (apart_ms < CLOCKS_APART_MS || s->clocks_told || !role_serves(s->role) ||
+        role_leads(s->role)) {
+        return;
+    }
+    s->clocks_told = true;
+    log_warn("the leader's clock is %" PRId64 " s %s this server's: node times come from the "
+             "leader, and jump when another server leads; set the clocks",
+             apart_ms / 1000, ahead_ms > 0 ? "ahead of" : "behind");
+}
+
 static void count_commit(struct server *s, const struct txn *txn)
 {
     s->stats.commit_count++;
+    compare_clocks(s, txn);
     metrics_observe(&s->stats, SUMMARY_PROPAGATION_LATENCY, s->wall_ms - txn->header.time_ms);
     if (digest_log_wants(txn->header.zxid)) {
         digest_log_append(&s->digests, txn->header.zxid, tree_digest(s->tree));

@@ -88,6 +88,7 @@ static void begin_role(struct server *s, int64_t zxid)
     bool leads = role_leads(s->role);
 
     s->applied_zxid = zxid;
+    s->clocks_told = false;
     s->descendants = (struct descendants){0};
     tracker_init(&s->tracker, leads, s->options.tick_ms, server_now_ms(s));
     tree_each_session(s->tree, adopt_session, s);

@@ -116,6 +116,7 @@ struct server {
     int64_t wall_ms;
     int64_t started_us;
     int64_t role_since_us;
+    bool clocks_told; /* in this role: that the leader's is another one */
     struct attention attention;
     int64_t attended_us; /* what now_us is for deadlines of clients */
 

@@ -203,6 +203,31 @@ static void a_commit_may_come_before_our_own_disk(void **state)
     ensemble_fixture_fini(&f);
 }
 
+/* Between the time stamp and the commit the clock says that much has gone by. */
+static void clocks_that_are_apart_are_noticed(void **state)
+{
+    struct request create = fixture_create_request("/a", "", 0);
+    struct ensemble_node *leader, *follower;
+    struct ensemble_fixture f;
+    struct connection *c;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    leader = ensemble_fixture_elect(&f);
+    follower = ensemble_fixture_follower(&f);
+    c = ensemble_client(leader, 10000);
+    ensemble_send(leader, c, &create);
+    f.wall_ms += 9000;
+    ensemble_fixture_settle(&f);
+    assert_false(ensemble_node_server(follower)->clocks_told);
+    ensemble_send(leader, c, &create);
+    f.wall_ms -= 20000;
+    ensemble_fixture_settle(&f);
+    assert_true(ensemble_node_server(follower)->clocks_told);
+    assert_false(ensemble_node_server(leader)->clocks_told);
+    ensemble_fixture_fini(&f);
+}
+
 /* ---- sessions ---- */
 
 static void only_the_leader_ends_sessions_and_hears_of_all(void **state)
@@ -759,6 +784,7 @@ int main(void)
         cmocka_unit_test(watches_fire_where_they_were_set),
         cmocka_unit_test(a_learner_answers_what_its_client_asked_for),
         cmocka_unit_test(a_commit_may_come_before_our_own_disk),
+        cmocka_unit_test(clocks_that_are_apart_are_noticed),
         cmocka_unit_test(only_the_leader_ends_sessions_and_hears_of_all),
         cmocka_unit_test(a_session_moves_and_its_old_link_writes_no_more),
         cmocka_unit_test(a_link_whose_client_has_gone_elsewhere_is_closed_in_the_end),

@@ -158,6 +158,43 @@ static void who_has_served_looks_for_a_leader_at_once(void **state)
     quorum_fixture_fini(&f);
 }
 
+/* Many observers do not ask for the new leader all at once. */
+static void an_observer_may_pause_before_it_looks(void **state)
+{
+    struct quorum_fixture f;
+    int64_t rest_us;
+
+    (void)state;
+    quorum_fixture_init(&f, 4, 3, 1);
+    f.options.observer_pause_ms = 500;
+    quorum_fixture_start(&f, 0, 0, NULL);
+    try_in_vain(&f);
+    assert_int_equal(f.effects.count, 0);
+    rest_us = quorum_next_us(f.quorum) - f.now_us;
+    assert_in_range(rest_us, 1, 500 * 1000);
+    fixture_wait(&f, rest_us);
+    assert_true(f.effects.count > 0);
+    quorum_fixture_fini(&f);
+}
+
+/* If a stranger has its quorum port learners wait for an answer there, for initLimit. */
+static void who_cannot_listen_lets_others_go_ahead(void **state)
+{
+    static const int64_t expected_us[] = {4000 * 1000, 4000 * 1000 + INIT_LIMIT * TICK_US};
+    struct quorum_fixture f;
+
+    (void)state;
+    starts_with(&f, 0, 0, 0);
+    for (int i = 0; i < 2; i++) {
+        quorum_fixture_elect_self(&f);
+        fixture_step(&f, &(struct quorum_input){.kind = QUORUM_IN_LISTEN_FAILED});
+        fixture_zxid(&f, QUORUM_IN_STOPPED, 0);
+        assert_int_equal(quorum_next_us(f.quorum) - f.now_us, expected_us[i]);
+        fixture_wait(&f, expected_us[i]);
+    }
+    quorum_fixture_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +204,8 @@ int main(void)
         cmocka_unit_test(what_was_under_way_is_answered_before_stopped),
         cmocka_unit_test(roles_in_vain_take_longer_and_longer_rests),
         cmocka_unit_test(who_has_served_looks_for_a_leader_at_once),
+        cmocka_unit_test(an_observer_may_pause_before_it_looks),
+        cmocka_unit_test(who_cannot_listen_lets_others_go_ahead),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

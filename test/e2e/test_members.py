@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Members of an ensemble that were set up wrong: each mistake has its message, and costs nothing."""
+import os
+import signal
+import socket
+
+import daemon
+from daemon import PATIENCE_SECONDS, run
+from patience import free_port, wait_until
+
+ELECTION_PORT_STATUS = 14
+TEMPLATE = "tickTime=200\ninitLimit=50\nsyncLimit=25\ndataDir=%s\n4lw.commands.whitelist=*\n%s\n"
+
+
+class Place:
+    """Where a member is to be: its ports, and its line in everybody's list."""
+
+    def __init__(self, number):
+        self.number = number
+        self.quorum, self.election, self.client = free_port(), free_port(), free_port()
+
+    def line(self, host="127.0.0.1"):
+        return "server.%d=%s:%d:%d;127.0.0.1:%d" % (self.number, host, self.quorum, self.election,
+                                                   self.client)
+
+
+class Members(daemon.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.places = [Place(i) for i in (1, 2, 3)]
+        self.lines = [p.line() for p in self.places]
+
+    def config(self, number, *more, lines=None, folder=None):
+        """The file of server `number`, whose directory is there, too."""
+        data = os.path.join(self.dir, folder or "data%d" % number)
+        os.makedirs(data, exist_ok=True)
+        with open(os.path.join(data, "myid"), "w") as f:
+            f.write("%d\n" % number)
+        return self.file("%s.cfg" % (folder or number),
+                         TEMPLATE % (data, "\n".join((lines or self.lines) + list(more))))
+
+    def member(self, *args, **kwargs):
+        d = daemon.Daemon(self.dir, self.config(*args, **kwargs), port=None)
+        d.port = self.places[args[0] - 1].client
+        self.addCleanup(d.close)
+        return d
+
+    def mode(self, d):
+        try:
+            lines = d.word("srvr").splitlines()
+        except OSError:
+            return ""
+        return next((x[6:] for x in lines if x.startswith("Mode: ")), "")
+
+    def wait_modes(self, members, *modes):
+        wait_until(lambda: sorted(self.mode(m) for m in members) == sorted(modes), str(modes))
+
+
+class Start(Members):
+    def test_a_myid_that_is_in_no_list(self):
+        path = self.config(1)
+        with open(os.path.join(self.dir, "data1", "myid"), "w") as f:
+            f.write("9\n")
+        code, _, err = run(path)
+        self.assertEqual(code, 2)
+        self.assertContains(err, "My id 9 not in the peer list")
+        os.unlink(os.path.join(self.dir, "data1", "myid"))
+        code, _, err = run(path)
+        self.assertEqual(code, 2)
+        self.assertContains(err, "myid file is missing")
+
+    def taken(self):
+        s = socket.socket()
+        self.addCleanup(s.close)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind(("127.0.0.1", self.places[0].election))
+        s.listen()
+        return s
+
+    def test_an_election_port_that_is_taken(self):
+        self.taken()
+        code, _, err = run(self.config(1, "electionPortBindRetry=1"))
+        self.assertEqual(code, ELECTION_PORT_STATUS)
+        self.assertContains(err, "the election port", ":%d" % self.places[0].election, "in use")
+        self.assertNotIn("attempt", err)
+        self.assertFalse(os.path.exists(os.path.join(self.dir, "data1", "version-2")))
+        code, _, err = run(self.config(1, "electionPortBindRetry=2"))
+        self.assertEqual((code, err.count("again in a second")), (ELECTION_PORT_STATUS, 1))
+
+    def test_an_election_port_that_gets_free(self):
+        taken = self.taken()
+        d = self.member(1, "electionPortBindRetry=0")
+        d.wait_log("again in a second")
+        taken.close()
+        d.wait_log("looking for a leader")
+
+    def test_who_waits_for_its_port_can_be_stopped(self):
+        self.taken()
+        d = self.member(1, "electionPortBindRetry=0")
+        d.wait_log("again in a second")
+        d.process.send_signal(signal.SIGTERM)
+        self.assertEqual(d.process.wait(PATIENCE_SECONDS), 0)
+
+    def test_an_address_of_another_machine_needs_all_addresses(self):
+        lines = [self.places[0].line("192.0.2.1")] + self.lines[1:]
+        code, _, err = run(self.config(1, "electionPortBindRetry=1", lines=lines))
+        self.assertEqual(code, ELECTION_PORT_STATUS)
+        self.assertContains(err, "192.0.2.1")
+        self.member(1, "quorumListenOnAllIPs=true", lines=lines).wait_log("looking for a leader")
+
+    def test_epoch_files_that_are_no_numbers(self):
+        path = self.config(1)
+        d = daemon.Daemon(self.dir, path, port=None)
+        self.addCleanup(d.close)
+        d.wait_log("looking for a leader")
+        d.stop()
+        with open(os.path.join(self.dir, "data1", "version-2", "acceptedEpoch"), "w") as f:
+            f.write("x")
+        code, _, err = run(path)
+        self.assertEqual(code, 3)
+        self.assertContains(err, "acceptedEpoch cannot be read as a number")
+
+
+class Together(Members):
+    def test_two_servers_with_one_id(self):
+        members = [self.member(n) for n in (1, 2, 3)]
+        self.wait_modes(members, "leader", "follower", "follower")
+        one = Place(1)  # elsewhere, and with the same number
+        lines = [one.line()] + self.lines[1:]
+        second = daemon.Daemon(self.dir, self.config(1, lines=lines, folder="second"), port=None)
+        self.addCleanup(second.close)
+        pattern = "they have the same myid|claims to be server 1 is refused"
+        wait_until(lambda: any(daemon.re.search(pattern, m.log()) for m in members[1:]),
+                   "the message")
+        self.wait_modes(members, "leader", "follower", "follower")
+
+    def test_lists_that_differ(self):
+        first = self.member(1, lines=self.lines[:2] + [Place(4).line()])
+        second = self.member(2)
+        wait_until(lambda: "the lists have to be the same on all servers" in
+                   first.log() + second.log(), "the message")
+
+    def test_a_quorum_port_that_is_taken_leaves_the_lead_to_another(self):
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            s.bind(("127.0.0.1", self.places[2].quorum))
+            s.listen()  # learners wait there for an answer, for initLimit ticks
+            members = [self.member(n, "initLimit=10") for n in (1, 2, 3)]
+            members[2].wait_log("the quorum port cannot be listened on: .*in use")
+            self.wait_modes(members, "leader", "follower", "follower")
+            self.assertEqual(self.mode(members[2]), "follower")
+
+    def test_a_member_that_has_promised_a_later_epoch(self):
+        """Nothing is lost: it was behind, and gets what the others have."""
+        members = [self.member(n) for n in (1, 2, 3)]
+        self.wait_modes(members, "leader", "follower", "follower")
+        last = next(i for i, m in enumerate(members) if self.mode(m) == "follower")
+        members[last].stop()
+        conn = next(m for m in members if self.mode(m) == "leader").connect()
+        daemon.create(conn, "/a", b"x")
+        with open(os.path.join(self.dir, "data%d" % (last + 1), "version-2", "acceptedEpoch"),
+                  "w") as f:
+            f.write("7")
+        members[last] = self.member(last + 1)
+        self.wait_modes(members, "leader", "follower", "follower")
+        self.assertEqual(daemon.get(members[last].connect(), "/a"), b"x")
+
+
+if __name__ == "__main__":
+    daemon.main()
