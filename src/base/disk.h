@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* disk.h - the disk seam: all that the store needs of a file system.
  *
- * A disk is one folder; names are relative to it and may contain '/'. There are two of them: the
- * operating system's (os/disk_posix.c) and the simulated one of the tests, which loses unsynced
- * writes, tears sectors, fails the n-th call and runs full. Calls block; the store makes them from
+ * A disk is one folder; names are relative to it and may contain '/'. There are three of them: the
+ * operating system's (os/disk_posix.h), one in memory (os/disk_memory.h), and the simulated one of
+ * the tests, which loses unsynced writes, tears sectors, fails the n-th call and runs full. Calls block; the store makes them from
  * its own threads.
  *
  * Every function returns 0 or a PAWL_ERR_..., and leaves its results alone when it fails. */
