@@ -13,6 +13,7 @@
 #include "pawl/counter.h"
 #include "pawl/discovery.h"
 #include "pawl/election.h"
+#include "pawl/ensemble.h"
 #include "pawl/error.h"
 #include "pawl/grant.h"
 #include "pawl/group.h"

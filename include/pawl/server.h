@@ -20,7 +20,8 @@
  *     check(pawl_server_stop(server), "stop");
  *
  * Several servers may run in one process, each on a directory and an address of its own. Every
- * function may be called from any thread.
+ * function may be called from any thread. A server may be a member of an ensemble (see server_id);
+ * a whole ensemble for a test is in <pawl/ensemble.h>.
  *
  * What a server does to the process it lives in:
  * - It runs on threads of its own, three with a directory, one without. All signals are blocked in
@@ -85,13 +86,20 @@ struct pawl_server_options {
 
     pawl_server_failed_fn failed; /* NULL: ask pawl_server_error() */
     void *failed_arg;
+
+    /* Of a member of an ensemble: its number N. The properties then have a line for each member, as
+     * its zoo.cfg would: "server.1=10.0.0.1:2888:3888", ..., with "initLimit=10", "syncLimit=5".
+     * It needs a directory, in which the number is kept in the file myid. -1: what that file says
+     * already, or no ensemble. */
+    int server_id;
 };
 
 /* No directory, not in memory; any free port at 127.0.0.1, no Unix socket; silent, and from level
  * INFO on if a log function is given. */
 PAWL_API void pawl_server_options_init(struct pawl_server_options *options);
 
-/* Reads the directory and listens; when this returns PAWL_OK, clients can connect. The options and
+/* Reads the directory and listens; when this returns PAWL_OK, clients can connect. (A member of an
+ * ensemble turns them away as long as it has no leader, and they come again.) The options and
  * what they point to may go afterwards, the two `arg` excepted.
  *
  * Otherwise nothing is left behind, and up to `why_size` bytes at `why` (may be NULL) say what is
@@ -115,6 +123,18 @@ PAWL_API int pawl_server_port(const struct pawl_server *server);
 
 /* The path of the Unix socket, or NULL. Lent until the server is stopped. */
 PAWL_API const char *pawl_server_unix_socket(const struct pawl_server *server);
+
+/* What the server is at this moment. */
+enum pawl_server_role {
+    PAWL_SERVER_NOT_SERVING, /* a member of an ensemble that looks for a leader, or catches up with
+                                one; or the server has stopped by itself */
+    PAWL_SERVER_STANDALONE,  /* no member of an ensemble */
+    PAWL_SERVER_LEADER,
+    PAWL_SERVER_FOLLOWER,
+    PAWL_SERVER_OBSERVER,
+    PAWL_SERVER_READ_ONLY /* it looks for a leader, and serves readers meanwhile */
+};
+PAWL_API enum pawl_server_role pawl_server_role(const struct pawl_server *server);
 
 /* PAWL_OK while the server serves; otherwise what ended it, with its sentence at `why` (may be
  * NULL). */

@@ -3,8 +3,8 @@
  *
  * A disk is one folder; names are relative to it and may contain '/'. There are three of them: the
  * operating system's (os/disk_posix.h), one in memory (os/disk_memory.h), and the simulated one of
- * the tests, which loses unsynced writes, tears sectors, fails the n-th call and runs full. Calls block; the store makes them from
- * its own threads.
+ * the tests, which loses unsynced writes, tears sectors, fails the n-th call and runs full. Calls
+ * block; the store makes them from its own threads.
  *
  * Every function returns 0 or a PAWL_ERR_..., and leaves its results alone when it fails. */
 #ifndef PAWL_BASE_DISK_H

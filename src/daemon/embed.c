@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +22,17 @@
 
 enum { ADDRESS_BYTES = 300 };
 
+/* A log in memory that has grown to this is replaced by a snapshot. */
+enum { MEMORY_LOG_BYTES = 64 << 20 };
+
 struct pawl_server {
     struct pawl_server_options options; /* strings in it are not ours after the start */
     struct config config;
+    struct embed_place place;
     struct log_target log_target;
     pthread_t thread;
+    _Atomic int role;    /* enum pawl_server_role */
+    _Atomic bool killed; /* whatever goes wrong now is meant to */
     int port;
     char address[ADDRESS_BYTES];
     pthread_mutex_t lock;    /* guards all below */
@@ -35,8 +42,13 @@ struct pawl_server {
 
 _Static_assert((int)PAWL_LOG_DEBUG == (int)LOG_DEBUG && (int)PAWL_LOG_ERROR == (int)LOG_ERROR,
                "the levels are the same numbers");
+static const enum pawl_server_role role_of[] = {
+    [ROLE_NONE] = PAWL_SERVER_NOT_SERVING,  [ROLE_READ_ONLY] = PAWL_SERVER_READ_ONLY,
+    [ROLE_ALONE] = PAWL_SERVER_STANDALONE,  [ROLE_LEADER] = PAWL_SERVER_LEADER,
+    [ROLE_FOLLOWER] = PAWL_SERVER_FOLLOWER, [ROLE_OBSERVER] = PAWL_SERVER_OBSERVER,
+};
 
-static int embed_explain(char *why, size_t why_size, int code, const char *sentence)
+int embed_explain(char *why, size_t why_size, int code, const char *sentence)
 {
     if (why != NULL && why_size > 0) {
         snprintf(why, why_size, "%s", sentence);
@@ -48,8 +60,10 @@ static int embed_explain(char *why, size_t why_size, int code, const char *sente
 
 void pawl_server_options_init(struct pawl_server_options *options)
 {
-    *options = (struct pawl_server_options){
-        .size = sizeof(*options), .address = "127.0.0.1", .log_level = PAWL_LOG_INFO};
+    *options = (struct pawl_server_options){.size = sizeof(*options),
+                                            .address = "127.0.0.1",
+                                            .log_level = PAWL_LOG_INFO,
+                                            .server_id = -1};
 }
 
 /* A program that was compiled with an older header has a shorter struct: what it does not know is
@@ -77,6 +91,26 @@ static const char *contradiction(const struct pawl_server_options *o, const stru
     if (o->port < 0 && o->unix_socket == NULL && !config_is_given(c, "clientPort") &&
         !config_is_given(c, "clientUnixSocket")) {
         return "no client could connect: give a port or a Unix socket";
+    }
+    return NULL;
+}
+
+/* The same of an ensemble, when its lines have been read. */
+static const char *ensemble_contradiction(const struct pawl_server *s)
+{
+    const struct pawl_server_options *o = &s->options;
+    const struct config *c = &s->config;
+
+    if (o->in_memory && s->place.disk == NULL && config_is_ensemble(c)) {
+        return "a member of an ensemble must not forget what it has agreed to: give a folder "
+               "instead of in_memory, or have the whole ensemble in this process "
+               "(pawl_ensemble_start)";
+    }
+    if (o->server_id >= 0 && c->ensemble.quorum.n_members == 0) {
+        return "there is a server_id, but no property server.N=HOST:PORT:PORT";
+    }
+    if (o->server_id >= 0 && c->ensemble.my_id != o->server_id) {
+        return "the file myid in the folder has another number than server_id";
     }
     return NULL;
 }
@@ -122,6 +156,7 @@ static int configure(struct pawl_server *s, struct host_error *error)
     const char *fault;
     int rc = PAWL_OK;
 
+    s->config.ensemble.my_id = o->server_id; /* a file myid wins */
     config_lines_init(&errors);
     set_properties(o, &s->config, &errors);
     fault = contradiction(o, &s->config);
@@ -140,9 +175,13 @@ static int configure(struct pawl_server *s, struct host_error *error)
     for (size_t i = 0; i < s->config.warnings.n; i++) {
         log_warn("%s", s->config.warnings.line[i]);
     }
+    fault = ensemble_contradiction(s);
     if (errors.n > 0) {
         join_lines(&errors, error->text, sizeof(error->text));
         rc = PAWL_ERR_CONFIG;
+    } else if (fault != NULL) {
+        snprintf(error->text, sizeof(error->text), "%s", fault);
+        rc = PAWL_ERR_BAD_ARGUMENTS;
     }
     config_lines_fini(&errors);
     return rc;
@@ -173,6 +212,33 @@ static void write_address(struct pawl_server *s)
              any ? "127.0.0.1" : host, s->port);
 }
 
+static void embed_set_role(void *arg, enum role_kind role)
+{
+    struct pawl_server *s = arg;
+
+    atomic_store(&s->role, (int)role_of[role]);
+    if (s->place.role_changed != NULL) {
+        s->place.role_changed(s->place.arg);
+    }
+}
+
+/* So that pawld finds it there as well. */
+static void keep_my_id(const struct pawl_server *s)
+{
+    char path[4096];
+    FILE *file;
+
+    if (s->options.in_memory || s->options.server_id < 0) {
+        return;
+    }
+    snprintf(path, sizeof(path), "%s/myid", s->config.store.data_dir);
+    file = fopen(path, "wxe"); /* one that is there has the same number */
+    if (file != NULL) {
+        fprintf(file, "%d\n", s->options.server_id);
+        fclose(file);
+    }
+}
+
 /* Closes the host here, so that after a failure clients are not left with a server that keeps
  * their connections and says nothing. */
 static void *embed_run(void *arg)
@@ -188,6 +254,11 @@ static void *embed_run(void *arg)
     s->host = NULL;
     s->error = error;
     pthread_mutex_unlock(&s->lock);
+    embed_set_role(s, ROLE_NONE);
+    if (atomic_load(&s->killed)) {
+        host_drop(host);
+        return NULL;
+    }
     host_close(host);
     if (error.code != PAWL_OK) {
         log_error("%s", error.text);
@@ -201,14 +272,19 @@ static void *embed_run(void *arg)
 /* With all signals blocked, which the threads that begin here inherit. */
 static int open_and_run(struct pawl_server *s, struct host_error *error)
 {
+    struct host_options options = {.keeps_nothing = s->options.in_memory && s->place.disk == NULL,
+                                   .disk = s->place.disk,
+                                   .role_changed = embed_set_role,
+                                   .arg = s};
     sigset_t all, before;
     int rc;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = host_open(&s->config, s->options.in_memory, &s->host, error);
+    rc = host_open(&s->config, &options, &s->host, error);
     if (rc == PAWL_OK) {
         write_address(s);
+        keep_my_id(s);
         if (pthread_create(&s->thread, NULL, embed_run, s) != 0) {
             host_close(s->host);
             snprintf(error->text, sizeof(error->text), "no thread can be started");
@@ -226,7 +302,7 @@ static void server_free(struct pawl_server *s)
     free(s);
 }
 
-int embed_start(const struct pawl_server_options *options, const char *session_dir,
+int embed_start(const struct pawl_server_options *options, const struct embed_place *place,
                 struct pawl_server **out, char *why, size_t why_size)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -248,8 +324,14 @@ int embed_start(const struct pawl_server_options *options, const char *session_d
                                         .arg = s,
                                         .level = (enum log_level)s->options.log_level};
     logging_use(&s->log_target);
+    if (place != NULL) {
+        s->place = *place;
+    }
     rc = configure(s, &error);
-    s->config.store.session_dir = session_dir;
+    s->config.store.session_dir = s->place.session_dir;
+    if (s->place.disk != NULL) {
+        s->config.store.snap_size_limit_bytes = MEMORY_LOG_BYTES;
+    }
     if (rc == PAWL_OK) {
         rc = open_and_run(s, &error);
     }
@@ -266,6 +348,12 @@ int pawl_server_start(const struct pawl_server_options *options, struct pawl_ser
                       char *why, size_t why_size)
 {
     return embed_start(options, NULL, out, why, why_size);
+}
+
+int embed_kill(struct pawl_server *s)
+{
+    atomic_store(&s->killed, true);
+    return pawl_server_stop(s);
 }
 
 int pawl_server_stop(struct pawl_server *s)
@@ -304,6 +392,11 @@ int pawl_server_port(const struct pawl_server *s)
 const char *pawl_server_unix_socket(const struct pawl_server *s)
 {
     return s->config.net.unix_socket;
+}
+
+enum pawl_server_role pawl_server_role(const struct pawl_server *s)
+{
+    return (enum pawl_server_role)atomic_load(&s->role);
 }
 
 int pawl_server_error(struct pawl_server *s, char *why, size_t why_size)

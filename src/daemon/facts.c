@@ -94,7 +94,7 @@ static void facts_on_timer(uv_timer_t *timer)
 {
     struct host *h = timer->data;
 
-    if (h->in_memory) {
+    if (h->options.keeps_nothing) {
         facts_measure(h);
         facts_look(h);
     } else if (!h->facts.asked) {
@@ -137,10 +137,10 @@ static void facts_fill_host(struct host *h)
     f->known.client_port = h->port;
     f->known.secure_client_port = -1;
     f->known.listen_backlog = c->net.backlog;
-    snprintf(f->data_dir, sizeof(f->data_dir), "%s/%s", h->in_memory ? "" : c->store.data_dir,
-             STORE_FOLDER);
-    snprintf(f->log_dir, sizeof(f->log_dir), "%s/%s", h->in_memory ? "" : c->store.log_dir,
-             STORE_FOLDER);
+    snprintf(f->data_dir, sizeof(f->data_dir), "%s/%s",
+             h->options.keeps_nothing ? "" : c->store.data_dir, STORE_FOLDER);
+    snprintf(f->log_dir, sizeof(f->log_dir), "%s/%s",
+             h->options.keeps_nothing ? "" : c->store.log_dir, STORE_FOLDER);
     f->known.data_dir = f->data_dir;
     f->known.log_dir = f->log_dir;
 }

@@ -76,7 +76,7 @@ void host_step_together(struct host *h, const struct member_input *in)
 }
 
 /* Nothing is kept, so everything is as durable as it will ever be. */
-static void commit_in_memory(struct host *h)
+static void commit_at_once(struct host *h)
 {
     int64_t zxid;
 
@@ -165,6 +165,16 @@ void host_hand_over(struct host *h)
     }
 }
 
+static void tell_role(struct host *h)
+{
+    enum role_kind role = member_server(h->member)->role->kind;
+
+    if (role != h->role_told && h->options.role_changed != NULL) {
+        h->options.role_changed(h->options.arg, role);
+    }
+    h->role_told = role;
+}
+
 /* A turn of the loop ends: everybody who had something to say was heard. The log comes first: the
  * disk works while answers are sent. Flushing may let more requests in, so it comes last, too. */
 static void before_sleep(uv_prepare_t *prepare)
@@ -173,8 +183,8 @@ static void before_sleep(uv_prepare_t *prepare)
     bool walking = false;
 
     host_step(h, &(struct member_input){.kind = MEMBER_TURN});
-    if (h->in_memory) {
-        commit_in_memory(h);
+    if (h->options.keeps_nothing) {
+        commit_at_once(h);
     } else {
         host_hand_over(h);
         walking = walk_snapshot(h);
@@ -186,13 +196,14 @@ static void before_sleep(uv_prepare_t *prepare)
     host_ensemble_flush(h);
     link_flush_touched(h);
     host_ensemble_flush(h);
-    if (h->in_memory) {
-        commit_in_memory(h);
+    if (h->options.keeps_nothing) {
+        commit_at_once(h);
         link_flush_touched(h);
     } else {
         host_hand_over(h);
     }
     plan_reaping(h);
+    tell_role(h);
     set_busy(h, walking || h->tick_is_due || member_wants_turn(h->member));
     h->looked_us = clock_monotonic_us();
 }
@@ -269,6 +280,9 @@ static void look_at_snapshots(struct host *h)
         return;
     }
     host_step(h, &(struct member_input){.kind = MEMBER_SNAPSHOT_WRITTEN, .took_ms = p.took_ms});
+    if (h->options.disk != NULL) {
+        snapshot_thread_purge(h->snapshots);
+    }
 }
 
 static void wake_up(void *arg)
@@ -289,7 +303,7 @@ static void host_reload_now(struct host *h)
     s->options.min_session_timeout_ms = fresh.min_session_timeout_ms;
     s->options.max_session_timeout_ms = fresh.max_session_timeout_ms;
     s->options.words = fresh.words;
-    if (!h->in_memory) {
+    if (!h->options.keeps_nothing) {
         txnlog_thread_warn_above(h->txnlog, h->config->store.fsync_warning_ms);
     }
 }
@@ -301,7 +315,7 @@ static void on_wake(uv_async_t *async)
     if (atomic_exchange(&h->reload_wanted, false)) {
         host_reload_now(h);
     }
-    if (!h->in_memory) {
+    if (!h->options.keeps_nothing) {
         look_at_log(h);
         txnlog_thread_settle(h->txnlog);
         look_at_snapshots(h);
@@ -367,7 +381,13 @@ static int take_disk(struct host *h, const char *path, struct disk **disk, struc
 static int take_disks(struct host *h, struct host_error *error)
 {
     const struct config *c = h->config;
-    int rc = take_disk(h, c->store.data_dir, &h->data_disk, &h->data_lock, error);
+    int rc;
+
+    if (h->options.disk != NULL) {
+        h->data_disk = h->log_disk = h->options.disk;
+        return PAWL_OK;
+    }
+    rc = take_disk(h, c->store.data_dir, &h->data_disk, &h->data_lock, error);
 
     if (rc != PAWL_OK || strcmp(c->store.log_dir, c->store.data_dir) == 0) {
         h->log_disk = h->data_disk;
@@ -396,7 +416,8 @@ static int host_recover(struct host *h, struct tree **tree, int64_t *zxid, struc
     *zxid = report.last_zxid < 0 ? 0 : report.last_zxid;
     log_info("loaded %" PRId64 " nodes up to zxid 0x%" PRIx64 " from %s in %" PRId64 " ms (%" PRIu64
              " transactions replayed)",
-             tree_count(*tree), (uint64_t)*zxid, h->config->store.data_dir, h->load_ms,
+             tree_count(*tree), (uint64_t)*zxid,
+             h->options.disk != NULL ? "memory" : h->config->store.data_dir, h->load_ms,
              report.n_replayed);
     return PAWL_OK;
 }
@@ -444,7 +465,7 @@ static void start_member(struct host *h, struct tree *tree, int64_t zxid)
     options.n_replayed = (int64_t)h->loaded.n_replayed;
     options.server.last_session_id = h->loaded.seen.session_id;
     options.server.last_time_ms = h->loaded.seen.time_ms;
-    if (h->in_memory) {
+    if (h->options.keeps_nothing) {
         options.snap_count = 0;
         options.snap_size_bytes = 0;
     }
@@ -540,7 +561,7 @@ static int host_take(struct host *h, struct host_error *error)
         rc = set_error(error, PAWL_ERR_BUSY, EXIT_ELECTION_PORT, "the election port: %s",
                        socket_last_error());
     }
-    if (rc == PAWL_OK && !h->in_memory) {
+    if (rc == PAWL_OK && !h->options.keeps_nothing) {
         rc = take_disks(h, error);
     }
     return rc == PAWL_OK ? take_unix_socket(h, error) : rc;
@@ -587,7 +608,7 @@ static int host_fill(struct host *h, struct host_error *error)
 {
     int rc = host_take(h, error);
 
-    if (rc == PAWL_OK && h->in_memory) {
+    if (rc == PAWL_OK && h->options.keeps_nothing) {
         host_begin_empty(h);
     } else if (rc == PAWL_OK) {
         rc = host_load(h, error);
@@ -603,7 +624,7 @@ static int host_fill(struct host *h, struct host_error *error)
     return PAWL_OK;
 }
 
-int host_open(const struct config *config, bool in_memory, struct host **out,
+int host_open(const struct config *config, const struct host_options *options, struct host **out,
               struct host_error *error)
 {
     struct host *h = must_zalloc(sizeof(*h));
@@ -611,7 +632,7 @@ int host_open(const struct config *config, bool in_memory, struct host **out,
 
     entropy_key_tables();
     h->config = config;
-    h->in_memory = in_memory;
+    h->options = *options;
     h->port = -1;
     h->buffer = must_alloc(READ_BYTES);
     for (int i = 0; i < MAX_LISTENERS; i++) {
@@ -640,7 +661,7 @@ int host_run(struct host *h, struct host_error *error)
     uv_prepare_start(&h->before_sleep, before_sleep);
     uv_check_start(&h->after_sleep, after_sleep);
     uv_timer_start(&h->tick, on_tick, TICK_MS, TICK_MS);
-    if (purge_ms > 0 && !h->in_memory) {
+    if (purge_ms > 0 && !h->options.keeps_nothing) {
         uv_timer_start(&h->purge, on_purge, 0, (uint64_t)purge_ms);
     }
     while (!h->stopping) {
@@ -697,6 +718,26 @@ static void close_listeners(struct host *h)
     }
 }
 
+static void close_disks(struct host *h)
+{
+    if (h->options.disk != NULL) {
+        return;
+    }
+    disk_posix_unlock(h->data_lock);
+    disk_posix_unlock(h->log_lock);
+    if (h->log_disk != h->data_disk) {
+        disk_posix_close(h->log_disk);
+    }
+    disk_posix_close(h->data_disk);
+}
+
+void host_drop(struct host *h)
+{
+    txn_batch_fini(&h->effects.append);
+    txn_batch_init(&h->effects.append);
+    host_close(h);
+}
+
 void host_close(struct host *h)
 {
     if (h == NULL) {
@@ -723,12 +764,7 @@ void host_close(struct host *h)
     facts_fini(&h->facts);
     member_effects_fini(&h->effects);
     map_fini(&h->addresses);
-    disk_posix_unlock(h->data_lock);
-    disk_posix_unlock(h->log_lock);
-    if (h->log_disk != h->data_disk) {
-        disk_posix_close(h->log_disk);
-    }
-    disk_posix_close(h->data_disk);
+    close_disks(h);
     free(h->buffer);
     free(h);
 }

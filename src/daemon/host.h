@@ -13,7 +13,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "server/role.h"
+
 struct config;
+struct disk;
 struct host;
 
 enum { HOST_ERROR_BYTES = 1280 };
@@ -33,9 +36,20 @@ enum {
     EXIT_ELECTION_PORT = 14,
 };
 
-/* Recovers the data folder and listens. `in_memory`: no folder at all, everything is gone at the
- * end. The configuration must live as long as the host. */
-int host_open(const struct config *config, bool in_memory, struct host **out,
+struct host_options {
+    /* Nothing is kept, and everything is gone at the end: not for a member among others, which
+     * would forget what it has agreed to. */
+    bool keeps_nothing;
+    /* In the place of the configured directories; outlives the host, and is cleared of what is not
+     * needed any more after each snapshot. NULL: the directories. */
+    struct disk *disk;
+    /* On the host's thread, at the end of a turn. NULL: nobody wants to know. */
+    void (*role_changed)(void *arg, enum role_kind role);
+    void *arg;
+};
+
+/* Recovers the data folder and listens. The configuration must live as long as the host. */
+int host_open(const struct config *config, const struct host_options *options, struct host **out,
               struct host_error *error);
 
 /* Serves on the calling thread until host_stop(), or until the disk fails it. */
@@ -52,6 +66,8 @@ void host_reload(struct host *h);
 
 /* After host_run() has returned. NULL is allowed. */
 void host_close(struct host *h);
+/* As if the process had been killed: what has not been given to the log yet is lost. */
+void host_drop(struct host *h);
 
 int host_port(const struct host *h);                /* -1: no TCP listener */
 const char *host_unix_socket(const struct host *h); /* NULL: none */

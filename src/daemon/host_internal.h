@@ -38,7 +38,8 @@ struct turn_clock {
 
 struct host {
     const struct config *config;
-    bool in_memory;
+    struct host_options options;
+    enum role_kind role_told; /* to role_changed() */
     uv_loop_t loop;
     uv_prepare_t before_sleep;
     uv_check_t after_sleep;
@@ -68,8 +69,8 @@ struct host {
     struct disk *log_disk; /* the same one, unless dataLogDir differs */
     struct disk_lock *data_lock;
     struct disk_lock *log_lock;
-    struct txnlog_thread *txnlog;      /* NULL: in memory */
-    struct snapshot_thread *snapshots; /* NULL: in memory */
+    struct txnlog_thread *txnlog;      /* NULL: nothing is kept */
+    struct snapshot_thread *snapshots; /* NULL: nothing is kept */
     uint64_t n_snapshots;              /* finished ones that the member was told of */
     int64_t n_syncs_seen;
     int64_t load_ms; /* how long the folder took to load, and what was replayed */

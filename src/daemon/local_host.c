@@ -238,7 +238,8 @@ static int start_server(struct local_host *h)
         o.unix_socket = path;
         o.properties = properties;
         o.n_properties = sizeof(properties) / sizeof(properties[0]);
-        rc = embed_start(&o, h->session_dir, &h->server, why, sizeof(why));
+        rc = embed_start(&o, &(struct embed_place){.session_dir = h->session_dir}, &h->server, why,
+                         sizeof(why));
     }
     if (rc != 0) {
         h->server = NULL;

@@ -381,7 +381,7 @@ static void end_signals(struct control *control, pthread_t signals)
 static int serve_until_stopped(struct control *control, struct host_error *error)
 {
     struct host *host;
-    int rc = host_open(control->config, false, &host, error);
+    int rc = host_open(control->config, &(struct host_options){0}, &host, error);
 
     if (rc != PAWL_OK) {
         return rc;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load.c - <pawl/server.h> and the hosting of local:DIR in libpawl.so: loaded when first used. */
+/* load.c - <pawl/server.h>, <pawl/ensemble.h> and the hosting of local:DIR in libpawl.so: loaded
+ * when first used. */
 #define _GNU_SOURCE
 #include "half/half.h"
 
@@ -59,6 +60,14 @@ static const struct server_half *half_get(void)
     return half;
 }
 
+static int half_explain(char *why, size_t why_size)
+{
+    if (why != NULL && why_size > 0) {
+        snprintf(why, why_size, "%s", half_error);
+    }
+    return PAWL_ERR_SYSTEM;
+}
+
 /* ---- <pawl/server.h> ---- */
 
 /* Without the other half the options stay empty, and the start gives the reason. */
@@ -77,10 +86,7 @@ int pawl_server_start(const struct pawl_server_options *options, struct pawl_ser
         return half->start(options, out, why, why_size);
     }
     *out = NULL;
-    if (why != NULL && why_size > 0) {
-        snprintf(why, why_size, "%s", half_error);
-    }
-    return PAWL_ERR_SYSTEM;
+    return half_explain(why, why_size);
 }
 
 /* Who has a server has the other half. */
@@ -104,9 +110,79 @@ int pawl_server_error(struct pawl_server *server, char *why, size_t why_size)
     return half->error(server, why, why_size);
 }
 
+enum pawl_server_role pawl_server_role(const struct pawl_server *server)
+{
+    return half->role(server);
+}
+
 int pawl_server_stop(struct pawl_server *server)
 {
     return server == NULL ? PAWL_OK : half->stop(server);
+}
+
+/* ---- <pawl/ensemble.h> ---- */
+
+void pawl_ensemble_options_init(struct pawl_ensemble_options *options)
+{
+    memset(options, 0, sizeof(*options));
+    if (half_get() != NULL) {
+        half->ensemble_options_init(options);
+    }
+}
+
+int pawl_ensemble_start(const struct pawl_ensemble_options *options, struct pawl_ensemble **out,
+                        char *why, size_t why_size)
+{
+    if (half_get() != NULL) {
+        return half->ensemble_start(options, out, why, why_size);
+    }
+    *out = NULL;
+    return half_explain(why, why_size);
+}
+
+const char *pawl_ensemble_hosts(const struct pawl_ensemble *ensemble)
+{
+    return half->ensemble_hosts(ensemble);
+}
+
+const char *pawl_ensemble_address(const struct pawl_ensemble *ensemble, int member)
+{
+    return half->ensemble_address(ensemble, member);
+}
+
+int pawl_ensemble_leader(struct pawl_ensemble *ensemble)
+{
+    return half->ensemble_leader(ensemble);
+}
+
+enum pawl_server_role pawl_ensemble_role(struct pawl_ensemble *ensemble, int member)
+{
+    return half->ensemble_role(ensemble, member);
+}
+
+int pawl_ensemble_wait(struct pawl_ensemble *ensemble, int timeout_ms)
+{
+    return half->ensemble_wait(ensemble, timeout_ms);
+}
+
+int pawl_ensemble_stop_member(struct pawl_ensemble *ensemble, int member)
+{
+    return half->ensemble_stop_member(ensemble, member);
+}
+
+int pawl_ensemble_kill_member(struct pawl_ensemble *ensemble, int member)
+{
+    return half->ensemble_kill_member(ensemble, member);
+}
+
+int pawl_ensemble_start_member(struct pawl_ensemble *ensemble, int member)
+{
+    return half->ensemble_start_member(ensemble, member);
+}
+
+int pawl_ensemble_stop(struct pawl_ensemble *ensemble)
+{
+    return ensemble == NULL ? PAWL_OK : half->ensemble_stop(ensemble);
 }
 
 /* ---- local:DIR ---- */

@@ -69,7 +69,8 @@ static int bound_port_of(int fd)
     return ntohs(((struct sockaddr_in *)&a)->sin_port);
 }
 
-static int listen_on(const struct addrinfo *a, int backlog)
+/* A bound socket; it need not listen. */
+static int bind_to(const struct addrinfo *a)
 {
     int on = 1, off = 0, saved;
     int fd = new_socket(a->ai_family);
@@ -81,8 +82,20 @@ static int listen_on(const struct addrinfo *a, int backlog)
     if (a->ai_family == AF_INET6) {
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
     }
-    if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 &&
-        listen(fd, backlog > 0 ? backlog : SOMAXCONN) == 0) {
+    if (bind(fd, a->ai_addr, a->ai_addrlen) == 0) {
+        return fd;
+    }
+    saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
+static int listen_on(const struct addrinfo *a, int backlog)
+{
+    int fd = bind_to(a), saved;
+
+    if (fd < 0 || listen(fd, backlog > 0 ? backlog : SOMAXCONN) == 0) {
         return fd;
     }
     saved = errno;
@@ -129,6 +142,25 @@ int socket_listen_tcp(const char *host, int port, int backlog, int *fd, int *bou
     *fd = listener;
     *bound_port = bound_port_of(listener);
     return 0;
+}
+
+/* With SO_REUSEADDR on both a listener may be bound beside a socket that does not listen. */
+int socket_reserve_tcp(const char *host, int *fd, int *port)
+{
+    struct addrinfo *list;
+    int rc = socket_resolve(host, 0, &list), saved;
+
+    if (rc != 0) {
+        return socket_fail(PAWL_ERR_ADDRESS, "cannot resolve", host, 0, gai_strerror(rc));
+    }
+    *fd = bind_to(list);
+    saved = errno;
+    freeaddrinfo(list);
+    if (*fd < 0) {
+        return socket_fail(code_for(saved), "cannot reserve a port at", host, 0, strerror(saved));
+    }
+    *port = bound_port_of(*fd);
+    return PAWL_OK;
 }
 
 /* A name that is taken by anything but a socket is somebody's file: it stays. */

@@ -13,6 +13,10 @@
 /* `host` NULL: all addresses, IPv6 included. Port 0: any free one; `*bound_port` tells which. */
 int socket_listen_tcp(const char *host, int port, int backlog, int *fd, int *bound_port);
 
+/* A port of its own for somebody who will listen there, once or several times: it is given to
+ * nobody else that asks for any, and connections to it are refused until then. */
+int socket_reserve_tcp(const char *host, int *fd, int *port);
+
 /* A stale socket file nobody listens on is replaced; one in use is PAWL_ERR_BUSY. */
 int socket_listen_unix(const char *path, int backlog, int *fd);
 
