@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/checksum.h"
 
+#include <string.h>
 #include <zlib.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+
+__extension__ typedef unsigned __int128 wide;
 
 /* "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction" (Gopal et al., Intel,
  * 2009): the message is folded 128 bits at a time with precomputed powers of x modulo the
@@ -78,17 +81,54 @@ CLMUL static uint32_t crc_blocks(uint32_t crc, const uint8_t *p, size_t len)
     return reduce(a);
 }
 
+/* The last `len` bytes of a word of sixteen, from 1 to 15; zeros before them. */
+static inline wide load_tail(const uint8_t *p, size_t len)
+{
+    uint64_t first = 0, last = 0;
+
+    if (len >= 8) {
+        memcpy(&first, p, 8);
+        memcpy(&last, p + len - 8, 8);
+        return (wide)first << 8 * (16 - len) | (wide)last << 64;
+    }
+    if (len >= 4) {
+        memcpy(&first, p, 4);
+        memcpy(&last, p + len - 4, 4);
+        return (wide)first << 8 * (16 - len) | (wide)last << 96;
+    }
+    for (size_t i = 0; i < len; i++) {
+        last |= (uint64_t)p[i] << 8 * i;
+    }
+    return (wide)last << 8 * (16 - len);
+}
+
+/* Zeros before a message do not change its sum, if what came before is added where it begins: a
+ * short rest is one block. Inverted as above. */
+CLMUL static uint32_t crc_tail(uint32_t crc, const uint8_t *p, size_t len)
+{
+    wide block = load_tail(p, len) ^ (wide)crc << 8 * (16 - len);
+    uint32_t sum =
+        reduce(_mm_set_epi64x((long long)(uint64_t)(block >> 64), (long long)(uint64_t)block));
+
+    return len >= 4 ? sum : sum ^ crc >> 8 * len;
+}
+
 uint32_t checksum_crc32(uint32_t crc, const void *data, size_t len)
 {
     const uint8_t *p = data;
     size_t blocks = len & ~(size_t)15;
 
-    if (blocks > 0 && __builtin_cpu_supports("pclmul")) {
-        crc = ~crc_blocks(~crc, p, blocks);
-        p += blocks;
-        len -= blocks;
+    if (!__builtin_cpu_supports("pclmul")) {
+        return len == 0 ? crc : (uint32_t)crc32(crc, p, (uInt)len);
     }
-    return len == 0 ? crc : (uint32_t)crc32(crc, p, (uInt)len);
+    crc = ~crc;
+    if (blocks > 0) {
+        crc = crc_blocks(crc, p, blocks);
+    }
+    if (len > blocks) {
+        crc = crc_tail(crc, p + blocks, len - blocks);
+    }
+    return ~crc;
 }
 
 #else
