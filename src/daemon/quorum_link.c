@@ -161,6 +161,32 @@ static bool link_greet(struct net_link *l, const struct packet *p)
     return true;
 }
 
+/* An ack of a proposal is for all before it, too. */
+static bool says_it_all(const struct packet *p, const struct packet *earlier)
+{
+    return p->type == PACKET_ACK && earlier->type == PACKET_ACK &&
+           zxid_epoch(p->zxid) == zxid_epoch(earlier->zxid) && zxid_counter(earlier->zxid) > 0 &&
+           p->zxid > earlier->zxid;
+}
+
+/* Of the acks that stand behind each other only the last one is told: they come one by one for each
+ * proposal, and a leader that looked at each would commit one by one. */
+static void link_skip_acks(struct bytes bytes, size_t limit, struct packet *packet, size_t *used)
+{
+    struct packet next;
+    size_t len;
+
+    while (packet->type == PACKET_ACK && *used < bytes.len) {
+        struct bytes rest = bytes_of(bytes.data + *used, bytes.len - *used);
+
+        if (packet_read(rest, limit, &next, &len) != STREAM_WHOLE || !says_it_all(&next, packet)) {
+            return;
+        }
+        *packet = next;
+        *used += len;
+    }
+}
+
 /* How much of it was used; all that is left is the beginning of a packet, or is held back. */
 static size_t link_take_packet(struct net_link *l, struct bytes bytes)
 {
@@ -183,6 +209,7 @@ static size_t link_take_packet(struct net_link *l, struct bytes bytes)
         return 0;
     }
     if (l->state == OPEN) { /* still, after the greeting was told */
+        link_skip_acks(bytes, limit, &packet, &used);
         n->options.events.packet(n->options.events.arg, l->id, &packet);
     }
     return used;

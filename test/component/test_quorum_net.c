@@ -271,12 +271,47 @@ static void packets_go_both_ways_in_order(void **state)
     assert_true(leader.sids[0] == SID_NOBODY);
     for (int64_t zxid = 1; zxid <= 200; zxid++) {
         send_packet(&leader, to_learner, PACKET_PROPOSAL, zxid, (size_t)zxid * 97 % 30000);
-        send_packet(&learner, to_leader, PACKET_ACK, zxid, 0);
+        send_packet(&learner, to_leader, PACKET_PING, zxid, 0);
     }
     UNTIL(learner.n_packets == 200 && leader.n_packets == 201);
     assert_non_null(strstr(strbuf_cstr(&learner.told), "PROPOSAL:1 PROPOSAL:2 PROPOSAL:3 "));
     assert_non_null(strstr(strbuf_cstr(&learner.told), "PROPOSAL:c7 PROPOSAL:c8 "));
-    assert_non_null(strstr(strbuf_cstr(&leader.told), "FOLLOWERINFO:0 ACK:1 ACK:2 "));
+    assert_non_null(strstr(strbuf_cstr(&leader.told), "FOLLOWERINFO:0 PING:1 PING:2 "));
+    finish();
+}
+
+/* Only what was received together; NEWLEADER's has a meaning of its own, and so has another
+ * epoch's.
+ */
+static void of_acks_in_a_row_the_last_one_is_told(void **state)
+{
+    static const struct {
+        int32_t type;
+        int64_t zxid;
+    } sent[] = {{PACKET_ACK, 0x100000000}, {PACKET_ACK, 0x100000001}, {PACKET_ACK, 0x100000002},
+                {PACKET_ACK, 0x100000003}, {PACKET_PING, 9},          {PACKET_ACK, 0x100000004},
+                {PACKET_ACK, 0x100000005}, {PACKET_ACK, 0x200000001}, {PACKET_ACK, 0x100000006},
+                {PACKET_ACK, 0x100000006}};
+    struct packet greeting = {.type = PACKET_FOLLOWER_INFO, .auth.count = -1};
+    struct strbuf bytes;
+    int fd;
+
+    (void)state;
+    begin(NULL);
+    strbuf_init(&bytes, STRBUF_NO_LIMIT);
+    packet_write(&bytes, &greeting);
+    for (size_t i = 0; i < sizeof(sent) / sizeof(sent[0]); i++) {
+        packet_write(
+            &bytes, &(struct packet){.type = sent[i].type, .zxid = sent[i].zxid, .auth.count = -1});
+    }
+    fd = connect_raw();
+    write_raw(fd, bytes.data, bytes.len);
+    close(fd);
+    UNTIL(leader.n_down == 1);
+    assert_string_equal(strbuf_cstr(&leader.told),
+                        "FOLLOWERINFO:0 ACK:100000000 ACK:100000003 PING:9 ACK:100000005 "
+                        "ACK:200000001 ACK:100000006 ACK:100000006 ");
+    strbuf_fini(&bytes);
     finish();
 }
 
@@ -696,6 +731,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packets_go_both_ways_in_order),
+        cmocka_unit_test(of_acks_in_a_row_the_last_one_is_told),
         cmocka_unit_test(a_closed_link_delivers_what_was_sent_before),
         cmocka_unit_test(an_answer_leaves_at_the_end_of_its_turn),
         cmocka_unit_test(nobody_listening_is_told_later),
