@@ -104,6 +104,16 @@ int64_t held_certain_ms(const struct held *h)
     return least;
 }
 
+bool held_is_lost(const struct held *h)
+{
+    for (size_t i = 0; i < h->n; i++) {
+        if (pawl_grant_state(grant_of(h, i)) == PAWL_GRANT_LOST) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int held_release(struct held *h)
 {
     return h->kind == HELD_LEASE ? pawl_lease_release(h->lease) : pawl_multilock_release(h->all);

@@ -36,6 +36,9 @@ int held_acquire(struct held *h, int timeout_ms, void (*done)(int err, void *arg
 /* After `done` was called with PAWL_OK. The shortest time of all that is held. */
 int64_t held_certain_ms(const struct held *h);
 
+/* Something of it is gone for good. */
+bool held_is_lost(const struct held *h);
+
 /* The grant of the first path. */
 struct pawl_grant *held_grant(const struct held *h);
 

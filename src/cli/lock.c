@@ -18,16 +18,22 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/memory.h"
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/descendants.h"
 #include "cli/held.h"
+#include "cli/inherited.h"
 #include "cli/watchdog.h"
 #include "os/clock.h"
 
 /* Parts of the session's timeout T. The certain time may be as short as T/4 although all is well
- * (grant.h): before that the command must not be troubled. */
-enum { WARN_PART = 5, END_PART = 10, UPDATE_PART = 40 };
+ * (grant.h): before that the command must not be troubled. The watchdog ends it; if it has not
+ * done so in half of its time, it is stopped, and we do. */
+enum { WARN_PART = 5, END_PART = 10, GUARD_PART = 20, UPDATE_PART = 40 };
+
+/* A tenth of less is too short to end processes in. */
+enum { SESSION_MIN_MS = 1000 };
 
 struct locking {
     struct cli *cli;
@@ -44,8 +50,12 @@ struct locking {
     atomic_bool is_connected, is_in_doubt;
     atomic_int acquired; /* 1: not yet; else how it ended */
     int64_t until_ms;    /* what the watchdog was told last */
-    bool was_warned, command_runs;
-    int status; /* -1: not over yet */
+    bool was_warned;
+    bool command_runs; /* the watchdog was told to run it */
+    bool has_started;  /* and has done so */
+    uint64_t unsent;   /* signals for the command, by number */
+    int early_signal;  /* the last one before it has started; 0: none */
+    int status;        /* -1: not over yet */
 };
 
 /* ---- what others tell us, on their threads ---- */
@@ -88,36 +98,89 @@ static int64_t session_ms(const struct locking *l)
     return pawl_client_session_timeout_ms(l->cli->client);
 }
 
-static void order_until(struct locking *l, enum watchdog_order_kind kind)
+/* What follows the path of the lock in that of its node. */
+static void name_node(const struct locking *l, char out[WATCHDOG_NODE_BYTES])
 {
+    size_t len = strlen(l->args->words[0]), size = len + WATCHDOG_NODE_BYTES;
+    char *node = must_zalloc(size);
+
+    pawl_grant_path(held_grant(&l->held), node, size);
+    ASSERT(strncmp(node, l->args->words[0], len) == 0);
+    snprintf(out, WATCHDOG_NODE_BYTES, "%s", node + len);
+    free(node);
+}
+
+/* The time is read before the grant: what passes between them makes us early, never late. False:
+ * the watchdog did not take it. */
+static bool order_until(struct locking *l, enum watchdog_order_kind kind)
+{
+    int64_t now_ms = clock_boot_ms();
     struct watchdog_order order = {.kind = kind,
-                                   .until_ms = clock_boot_ms() + held_certain_ms(&l->held),
+                                   .until_ms = now_ms + held_certain_ms(&l->held),
                                    .warn_ms = session_ms(l) / WARN_PART,
                                    .end_ms = session_ms(l) / END_PART};
 
     if (kind == ORDER_RUN) {
         order.token = pawl_grant_token(held_grant(&l->held));
-        pawl_grant_path(held_grant(&l->held), order.node, sizeof(order.node));
+        name_node(l, order.node);
     } else if (order.until_ms >= l->until_ms && order.until_ms < l->until_ms + 5) {
-        return;
+        return true;
+    }
+    if (!watchdog_order(&l->watchdog, &order)) {
+        return false; /* if it is gone its reports end, too */
     }
     l->until_ms = order.until_ms;
-    watchdog_order(&l->watchdog, &order); /* if it is gone its reports end, too */
+    return true;
+}
+
+/* What it does not take now is sent again with the next look. */
+static void send_signals(struct locking *l)
+{
+    for (int number = 1; number < NSIG && l->unsent != 0; number++) {
+        struct watchdog_order order = {.kind = ORDER_SIGNAL, .signal_number = number};
+        uint64_t bit = UINT64_C(1) << (number - 1);
+
+        if ((l->unsent & bit) != 0 && watchdog_order(&l->watchdog, &order)) {
+            l->unsent &= ~bit;
+        }
+    }
 }
 
 static void pass_on(struct locking *l, int signal_number)
 {
-    struct watchdog_order order = {.kind = ORDER_SIGNAL, .signal_number = signal_number};
+    l->unsent |= UINT64_C(1) << (signal_number - 1);
+    send_signals(l);
+}
 
-    watchdog_order(&l->watchdog, &order);
+static int report_lost(const struct locking *l)
+{
+    cli_error(l->cli, "%s: the lock was about to be lost; the command was ended",
+              l->args->words[0]);
+    return EXIT_LOST;
+}
+
+/* The time is nearly over, and the watchdog has not ended the command. */
+static void end_in_its_place(struct locking *l)
+{
+    kill(l->watchdog.pid, SIGKILL);
+    descendants_end();
+    l->status = report_lost(l);
+}
+
+static void keep_up(struct locking *l)
+{
+    if (held_certain_ms(&l->held) <= session_ms(l) / GUARD_PART) {
+        end_in_its_place(l);
+        return;
+    }
+    order_until(l, ORDER_UNTIL);
+    send_signals(l);
 }
 
 static int status_of(const struct locking *l, const struct watchdog_report *report)
 {
     if (report->by_time) {
-        cli_error(l->cli, "%s: the lock was about to be lost; the command was ended",
-                  l->args->words[0]);
-        return EXIT_LOST;
+        return report_lost(l);
     }
     if (WIFSIGNALED(report->number)) {
         return EXIT_SIGNAL + WTERMSIG(report->number);
@@ -130,13 +193,19 @@ static void on_report(struct locking *l)
     struct watchdog_report report;
 
     if (!watchdog_report(&l->watchdog, &report)) {
-        cli_error(l->cli, "the process that watches the command was killed; so was the command");
+        cli_error(l->cli, "the process that watches the command was killed%s",
+                  l->command_runs ? "; so was the command" : "");
         descendants_end();
         l->status = EXIT_LOST;
         return;
     }
     switch (report.kind) {
     case REPORT_STARTED:
+        l->has_started = true;
+        break;
+    case REPORT_TOO_LATE:
+        l->command_runs = false;
+        l->status = l->early_signal != 0 ? EXIT_SIGNAL + l->early_signal : -1;
         break;
     case REPORT_NOT_STARTED:
         cli_error(l->cli, "%s: %s", l->args->command[0], strerror(report.number));
@@ -182,16 +251,31 @@ static bool mixes_kinds(struct locking *l, const char *path)
     return false;
 }
 
+static bool any_mixes_kinds(struct locking *l)
+{
+    for (int i = 0; i < l->args->n_words; i++) {
+        if (mixes_kinds(l, l->args->words[i])) {
+            l->status = EXIT_CONFLICT;
+            return true;
+        }
+    }
+    return false;
+}
+
 static void begin_to_acquire(struct locking *l)
 {
     const char *path = l->args->words[0];
     int err;
 
-    for (int i = 0; i < l->args->n_words; i++) {
-        if (mixes_kinds(l, l->args->words[i])) {
-            l->status = EXIT_CONFLICT;
-            return;
-        }
+    if (session_ms(l) < SESSION_MIN_MS) {
+        cli_error(l->cli,
+                  "a session timeout of %d ms is too short to end a command in; %d are needed",
+                  (int)session_ms(l), SESSION_MIN_MS);
+        l->status = EXIT_REFUSED;
+        return;
+    }
+    if (any_mixes_kinds(l)) {
+        return;
     }
     err = held_new(&l->held, l->cli->client, l->kind, l->args->words, (size_t)l->args->n_words,
                    (int)l->permits);
@@ -203,11 +287,23 @@ static void begin_to_acquire(struct locking *l)
     }
 }
 
+/* Whoever uses the path in the other way has its node there before it looks, as we have: of two
+ * at least one sees the other. Near the end of the certain time a better one is waited for. */
+static void run_if_certain(struct locking *l)
+{
+    if (held_is_lost(&l->held)) {
+        cli_error(l->cli, "%s: the lock was lost before the command was started",
+                  l->args->words[0]);
+        l->status = EXIT_LOST;
+    } else if (!any_mixes_kinds(l) && held_certain_ms(&l->held) > session_ms(l) / WARN_PART) {
+        l->command_runs = order_until(l, ORDER_RUN);
+    }
+}
+
 static void on_acquired(struct locking *l)
 {
     if (l->acquired == PAWL_OK) {
-        l->command_runs = true;
-        order_until(l, ORDER_RUN);
+        run_if_certain(l);
     } else if (l->acquired == PAWL_ERR_OPERATION_TIMEOUT) {
         if (l->timeout_ms != 0) {
             cli_error(l->cli, "%s: not acquired in time", l->args->words[0]);
@@ -220,18 +316,20 @@ static void on_acquired(struct locking *l)
 
 /* ---- the loop ---- */
 
-/* A signal from the terminal has reached the command, too. */
+/* A signal from the terminal has reached the command, too, if there was one. */
 static void on_signal(struct locking *l)
 {
     struct signalfd_siginfo info;
 
-    if (read(l->signals_fd, &info, sizeof(info)) != sizeof(info)) {
-        return;
-    }
-    if (!l->command_runs) {
-        l->status = EXIT_SIGNAL + (int)info.ssi_signo;
-    } else if (info.ssi_code <= 0) {
-        pass_on(l, (int)info.ssi_signo);
+    while (read(l->signals_fd, &info, sizeof(info)) == sizeof(info)) {
+        int number = (int)info.ssi_signo;
+
+        if (!l->command_runs) {
+            l->status = EXIT_SIGNAL + number;
+        } else if (info.ssi_code <= 0 || !l->has_started) {
+            pass_on(l, number);
+        }
+        l->early_signal = l->has_started ? l->early_signal : number;
     }
 }
 
@@ -255,7 +353,7 @@ static int poll_ms(const struct locking *l, int64_t give_up_ms)
 
         return left > 0 ? (int)left : 0;
     }
-    return l->command_runs ? (int)(session_ms(l) / UPDATE_PART) + 1 : -1;
+    return l->acquired == PAWL_OK ? (int)(session_ms(l) / UPDATE_PART) + 1 : -1;
 }
 
 static void wait_for_something(struct locking *l, int timeout_ms)
@@ -294,7 +392,7 @@ static void hold_and_run(struct locking *l)
         } else if (l->acquired != 1 && !l->command_runs) {
             on_acquired(l);
         } else if (l->command_runs) {
-            order_until(l, ORDER_UNTIL);
+            keep_up(l);
         }
     }
 }
@@ -302,18 +400,19 @@ static void hold_and_run(struct locking *l)
 /* The watchdog is forked before the client has threads. */
 static bool prepare(struct locking *l)
 {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     sigset_t set;
 
     sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGQUIT);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (!inherited_ignores(numbers[i])) { /* nohup */
+            sigaddset(&set, numbers[i]);
+        }
+    }
     sigprocmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    l->signals_fd = signalfd(-1, &set, SFD_CLOEXEC);
+    l->signals_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     l->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return l->signals_fd >= 0 && l->news_fd >= 0 &&
+    return access("/proc/self/stat", R_OK) == 0 && l->signals_fd >= 0 && l->news_fd >= 0 &&
            watchdog_start(&l->watchdog, &l->watchdog_options);
 }
 
@@ -329,7 +428,7 @@ static int open_and_run(struct locking *l)
         return EXIT_USAGE;
     }
     hold_and_run(l);
-    if (l->command_runs) {
+    if (l->acquired == PAWL_OK) {
         held_release(&l->held); /* what is lost or unconfirmed goes with the session */
     }
     held_free(&l->held);
@@ -378,6 +477,14 @@ static bool kind_of(struct locking *l)
     if (permits && l->args->n_words > 1) {
         cli_error(l->cli, "--permits takes one path");
         return false;
+    }
+    for (int i = 1; i < l->args->n_words; i++) {
+        for (int j = 0; j < i; j++) {
+            if (strcmp(l->args->words[i], l->args->words[j]) == 0) {
+                cli_error(l->cli, "%s is named twice", l->args->words[i]);
+                return false;
+            }
+        }
     }
     if (l->args->n_words > HELD_PATHS_MAX) {
         cli_error(l->cli, "more than %d paths", HELD_PATHS_MAX);
@@ -428,7 +535,8 @@ static int run_lock(struct cli *cli, const struct args *args)
         return EXIT_USAGE;
     }
     if (!prepare(&l)) {
-        cli_error(cli, "no process to watch the command: %s", strerror(errno));
+        cli_error(cli, "the command cannot be watched (that takes a process, and /proc): %s",
+                  strerror(errno));
         return EXIT_SYSTEM;
     }
     status = open_and_run(&l);

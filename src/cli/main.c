@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - `pawl`: finds the command, reads its options, runs it. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 
 #include "cli/args.h"
 #include "cli/commands.h"
+#include "cli/inherited.h"
 #include "cli/settings.h"
 
 static const struct command *const commands[] = {
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
     struct args args;
     int n_used, status;
 
-    signal(SIGPIPE, SIG_IGN);
+    inherited_keep();
     if (!args_parse(&args, &cli, settings_options, argc - 1, argv + 1, false, &n_used)) {
         return EXIT_USAGE;
     }

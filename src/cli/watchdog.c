@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/memory.h"
 #include "cli/descendants.h"
+#include "cli/inherited.h"
 #include "os/clock.h"
 
 /* Messages are smaller than PIPE_BUF: written and read whole. */
@@ -62,26 +64,17 @@ static void dog_report(const struct dog *d, enum watchdog_report_kind kind, int 
 
 static void set_environment(const struct dog *d)
 {
-    char token[32];
+    const char *path = d->options->lock_path;
+    size_t size = strlen(path) + sizeof(d->until.node);
+    char token[32], *node = must_alloc(size);
 
+    snprintf(node, size, "%s%s", path, d->until.node);
     snprintf(token, sizeof(token), "%" PRIu64, d->until.token);
     setenv("PAWL_LOCK_TOKEN", token, 1);
-    setenv("PAWL_LOCK_NODE", d->until.node, 1);
-    setenv("PAWL_LOCK_PATH", d->options->lock_path, 1);
+    setenv("PAWL_LOCK_NODE", node, 1);
+    setenv("PAWL_LOCK_PATH", path, 1);
     setenv("PAWL_SERVER", d->options->servers, 1);
-}
-
-static void restore_signals(void)
-{
-    sigset_t none;
-
-    for (int number = 1; number < NSIG; number++) {
-        if (number != SIGKILL && number != SIGSTOP) {
-            signal(number, SIG_DFL);
-        }
-    }
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    free(node);
 }
 
 /* In the child. errno goes to `why_fd` if there is nothing to execute. */
@@ -92,7 +85,7 @@ static _Noreturn void become_command(const struct dog *d, pid_t watchdog_pid, in
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() == watchdog_pid) { /* else it is gone already */
         set_environment(d);
-        restore_signals();
+        inherited_restore();
         execvp(d->options->command[0], d->options->command);
     }
     why = errno;
@@ -100,6 +93,21 @@ static _Noreturn void become_command(const struct dog *d, pid_t watchdog_pid, in
         _exit(1);
     }
     _exit(0);
+}
+
+/* errno of what kept it from being executed; 0: it runs, the descriptor was closed. One that does
+ * not get there in time, such as from a disk that does not answer, is ended. */
+static int why_not_started(const struct dog *d, int why_fd)
+{
+    int64_t left_ms = d->until.until_ms - d->until.end_ms - clock_boot_ms();
+    struct pollfd fds = {.fd = why_fd, .events = POLLIN};
+    int why;
+
+    if (poll(&fds, 1, left_ms > 0 ? (int)left_ms : 0) <= 0) {
+        kill(d->command_pid, SIGKILL);
+        return ETIMEDOUT;
+    }
+    return read(why_fd, &why, sizeof(why)) == (ssize_t)sizeof(why) ? why : 0;
 }
 
 static void run_command(struct dog *d)
@@ -116,8 +124,8 @@ static void run_command(struct dog *d)
             why = errno;
         }
         close(why_fds[1]);
-        if (d->command_pid > 0 && read(why_fds[0], &why, sizeof(why)) <= 0) {
-            why = 0; /* executed: the descriptor was closed */
+        if (d->command_pid > 0) {
+            why = why_not_started(d, why_fds[0]);
         }
         close(why_fds[0]);
     }
@@ -206,10 +214,16 @@ static void take_order(struct dog *d, const struct watchdog_order *order)
     switch (order->kind) {
     case ORDER_RUN:
         d->until = *order;
-        run_command(d);
+        if (clock_boot_ms() >= order->until_ms - order->warn_ms) {
+            dog_report(d, REPORT_TOO_LATE, 0, false); /* we were stopped meanwhile */
+        } else {
+            run_command(d);
+        }
         break;
     case ORDER_UNTIL:
         d->until.until_ms = order->until_ms;
+        d->until.warn_ms = order->warn_ms;
+        d->until.end_ms = order->end_ms;
         break;
     case ORDER_SIGNAL:
         if (d->command_pid > 0 && !d->command_has_ended) {
@@ -223,11 +237,16 @@ static void take_order(struct dog *d, const struct watchdog_order *order)
 static void on_orders(struct dog *d)
 {
     struct watchdog_order order;
-    ssize_t n = read(d->orders_fd, &order, sizeof(order));
+    ssize_t n;
 
-    if (n == (ssize_t)sizeof(order)) {
+    while ((n = read(d->orders_fd, &order, sizeof(order))) == (ssize_t)sizeof(order) &&
+           d->state != ENDED) {
         take_order(d, &order);
-    } else if (n == 0 || errno != EINTR) {
+    }
+    if (d->state == ENDED) {
+        return;
+    }
+    if (n >= 0 || (errno != EINTR && errno != EAGAIN)) {
         d->is_alone = true;
         if (d->state == IDLE) {
             dog_move(d, ENDED);
@@ -249,12 +268,12 @@ static _Noreturn void dog_live(struct dog *d)
         if (poll(fds, 3, -1) < 0 && errno != EINTR) {
             break;
         }
+        if (fds[0].revents != 0) {
+            on_orders(d); /* the time may have been moved while we were stopped */
+        }
         look_at_time(d);
         if (d->state != ENDED && fds[1].revents != 0) {
             on_children(d);
-        }
-        if (d->state != ENDED && fds[0].revents != 0) {
-            on_orders(d);
         }
     }
     _exit(0);
@@ -290,7 +309,7 @@ bool watchdog_start(struct watchdog *w, const struct watchdog_options *options)
 {
     int orders[2], reports[2];
 
-    if (pipe2(orders, O_CLOEXEC) != 0) {
+    if (pipe2(orders, O_CLOEXEC | O_NONBLOCK) != 0) {
         return false;
     }
     if (pipe2(reports, O_CLOEXEC) != 0) {
@@ -331,5 +350,8 @@ void watchdog_stop(struct watchdog *w)
 {
     close(w->orders_fd);
     close(w->reports_fd);
-    waitpid(w->pid, NULL, 0);
+    if (waitpid(w->pid, NULL, WNOHANG) == 0) { /* else its number may be somebody else's */
+        kill(w->pid, SIGKILL);                 /* it may be stopped */
+        waitpid(w->pid, NULL, 0);
+    }
 }

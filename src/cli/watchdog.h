@@ -10,7 +10,7 @@
  * follows: when that time comes near the command gets SIGTERM, and before it is over everything
  * that the command has started gets SIGKILL. That pawl was killed, stopped or cut off makes no
  * difference: the time just comes near. If the watchdog is killed, the command gets SIGKILL from
- * the kernel, and pawl ends what is left of it.
+ * the kernel, and pawl ends what is left of it; if it is stopped, pawl kills it in time.
  *
  *         run               time comes near         time is nearly over
  *   IDLE -----> RUNNING ----------------> WARNED ----------------------> ENDED
@@ -23,20 +23,26 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { WATCHDOG_NODE_BYTES = 1024 };
+enum { WATCHDOG_NODE_BYTES = 256 };
 
 enum watchdog_order_kind { ORDER_RUN = 1, ORDER_UNTIL, ORDER_SIGNAL };
 
 struct watchdog_order {
     enum watchdog_order_kind kind;
     int signal_number;
-    int64_t until_ms;        /* by clock_boot_ms(): the lock is ours until then */
-    int64_t warn_ms, end_ms; /* so long before it SIGTERM and SIGKILL are sent */
-    uint64_t token;          /* ORDER_RUN: for the command's environment */
-    char node[WATCHDOG_NODE_BYTES];
+    int64_t until_ms;               /* by clock_boot_ms(): the lock is ours until then */
+    int64_t warn_ms, end_ms;        /* so long before it SIGTERM and SIGKILL are sent */
+    uint64_t token;                 /* ORDER_RUN: for the command's environment */
+    char node[WATCHDOG_NODE_BYTES]; /* what follows the lock's path in its node's */
 };
 
-enum watchdog_report_kind { REPORT_STARTED = 1, REPORT_NOT_STARTED, REPORT_LEFT, REPORT_ENDED };
+enum watchdog_report_kind {
+    REPORT_STARTED = 1,
+    REPORT_NOT_STARTED,
+    REPORT_TOO_LATE, /* the time of ORDER_RUN was nearly over: nothing was run */
+    REPORT_LEFT,
+    REPORT_ENDED
+};
 
 struct watchdog_report {
     enum watchdog_report_kind kind;
@@ -58,11 +64,11 @@ struct watchdog_options {
 /* Forks: while there are no threads yet. False: errno. */
 bool watchdog_start(struct watchdog *w, const struct watchdog_options *options);
 
-/* False: it is gone. */
+/* Does not block. False: it was not taken, because it is gone, or stopped and has many unread. */
 bool watchdog_order(const struct watchdog *w, const struct watchdog_order *order);
 bool watchdog_report(const struct watchdog *w, struct watchdog_report *out);
 
-/* It has nothing more to do. */
+/* Ends it with SIGKILL, and with it the command if that still runs. */
 void watchdog_stop(struct watchdog *w);
 
 #endif

@@ -5,10 +5,14 @@ the server and the command.
 
 The referee is a file lock: each command takes it for its life, and reports if another has it. The
 kernel gives it back when the last process that has it is gone."""
+import array
+import fcntl
 import os
+import pty
 import signal
 import subprocess
 import sys
+import termios
 import textwrap
 
 import daemon
@@ -20,7 +24,7 @@ from pawl_program import (CONFLICT, LOST, NOT_FOUND, OK, PAWL, SIGNAL, TIMEOUT, 
 SESSION = "5s"
 
 # Takes the referee's lock, says so, and lives on: by itself, in a process group or session of its
-# own, deaf to SIGTERM.
+# own, deaf to SIGTERM, as another process every moment.
 COMMAND = textwrap.dedent("""
     import fcntl, os, signal, sys, time
     signal.signal(signal.SIGTERM, signal.SIG_IGN if "deaf" in sys.argv else signal.SIG_DFL)
@@ -37,6 +41,9 @@ COMMAND = textwrap.dedent("""
         print("OVERLAP", flush=True)
         sys.exit(99)
     print("began", os.getppid(), flush=True)
+    while "chain" in sys.argv:
+        if os.fork() > 0:
+            os._exit(0)
     if "once" not in sys.argv:
         time.sleep(3600)
 """)
@@ -45,6 +52,20 @@ COMMAND = textwrap.dedent("""
 def children_of(pid):
     with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
         return [int(word) for word in f.read().split()]
+
+
+def has_unread_orders(pid):
+    """Whether something lies in a pipe that this process reads from."""
+    for name in os.listdir("/proc/%d/fd" % pid):
+        path = "/proc/%d/fd/%s" % (pid, name)
+        if not os.readlink(path).startswith("pipe:") or os.lstat(path).st_mode & 0o200:
+            continue
+        fd, count = os.open(path, os.O_RDONLY | os.O_NONBLOCK), array.array("i", [0])
+        fcntl.ioctl(fd, termios.FIONREAD, count)
+        os.close(fd)
+        if count[0] > 0:
+            return True
+    return False
 
 
 class LockCase(TestCase):
@@ -60,9 +81,21 @@ class LockCase(TestCase):
         self.assertRegex(process.stdout.readline(), rb"^began")
         return process
 
-    def begin_lock(self, *how, options=()):
+    def begin_lock(self, *how, options=(), **kwargs):
         return self.begin("-T", SESSION, "lock", *options, "/job", "--", sys.executable, "-c", COMMAND,
-                          self.referee, *how)
+                          self.referee, *how, **kwargs)
+
+    def stopped_before_it_starts(self, *command, **kwargs):
+        """A pawl that has the lock, and its watchdog, which is stopped with the order to run."""
+        before = self.hold()
+        process = self.begin("-T", SESSION, "lock", "/job", "--", *command, **kwargs)
+        wait_until(lambda: self.ok("ls", "/job").count("\n") == 2, "a second one in the queue")
+        watchdog = children_of(process.pid)[0]
+        os.kill(watchdog, signal.SIGSTOP)
+        before.terminate()
+        before.wait()
+        wait_until(lambda: has_unread_orders(watchdog), "the order to run")
+        return process, watchdog
 
     def assert_next(self):
         """Somebody else gets the lock, and nobody is left of those before."""
@@ -108,6 +141,34 @@ class Status(LockCase):
         self.assertRegex(shown, r"^holds since .* token 0x[0-9a-f]+ .* pid=\d+ program=pawl ")
         self.assertEqual(shown.count("\n"), 1)  # who gave up has left nothing
 
+    def test_a_long_path(self):
+        path = "/" + "x" * 3000
+        out = self.lock(path, "--", "sh", "-c", "echo $PAWL_LOCK_NODE")[1].strip()
+        self.assertRegex(out, "^" + path + r"/\S+-lock-\d{10}$")
+
+    def test_the_command_gets_what_pawl_got(self):
+        """Ignored signals (nohup) and closed descriptors."""
+        def prepare():
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+            os.close(0)
+            os.close(2)
+        process = self.begin("-T", SESSION, "lock", "/l", "--", "sh", "-c",
+                             "grep SigIgn /proc/self/status; readlink /proc/self/fd/2; exit 3",
+                             preexec_fn=prepare)
+        ignored, errors = process.stdout.read().decode().splitlines()
+        numbers = [n for n in range(1, 32) if int(ignored.split()[1], 16) & 1 << (n - 1)]
+        self.assertEqual(set(numbers) - {signal.SIGCHLD}, {signal.SIGHUP})  # the shell resets that
+        self.assertEqual(errors, "/dev/null")
+        self.assertEqual(process.wait(), 3)
+
+    def test_nohup(self):
+        process = self.begin_lock(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        self.assertRegex(process.stdout.readline(), rb"^began")
+        process.send_signal(signal.SIGHUP)
+        process.terminate()
+        self.assertEqual(process.wait(), SIGNAL + signal.SIGTERM)
+
     def test_a_semaphore(self):
         holders = [self.begin("-T", SESSION, "lock", "--permits", "2", "/sem", "--", "sh", "-c",
                               "echo in; sleep 3600") for _ in range(2)]
@@ -132,6 +193,7 @@ class Status(LockCase):
                            (["-S", "-W", "/l", "--", "true"], "exclude"),
                            (["-w", "soon", "/l", "--", "true"], "duration"),
                            (["-d", "NOSUCH", "/l", "--", "true"], "signal"),
+                           (["/l", "/m", "/l", "--", "true"], "/l is named twice"),
                            (["l", "--", "true"], "bad arguments")):
             self.assertIn(what, self.fails(USAGE, "lock", *args))
         nobody = "unix:" + os.path.join(self.dir, "nobody")
@@ -151,6 +213,23 @@ class Status(LockCase):
         self.assertEqual(waiter.wait(), SIGNAL + signal.SIGINT)
         self.assertEqual(self.ok("ls", "/job").count("\n"), 1)
 
+    def test_an_interrupt_before_the_command_has_started(self):
+        """^C reaches only those that are there: the command gets it from pawl."""
+        ours, theirs = pty.openpty()
+
+        def own_terminal():
+            os.setsid()
+            fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+        process, watchdog = self.stopped_before_it_starts("sleep", "3600", stdin=theirs,
+                                                            preexec_fn=own_terminal)
+        os.write(ours, b"\x03")
+        self.assertEqual(os.read(ours, 2), b"^C")
+        os.kill(watchdog, signal.SIGCONT)
+        self.assertEqual(process.wait(), SIGNAL + signal.SIGINT)
+        os.close(ours)
+        os.close(theirs)
+        self.assert_next()
+
     def test_what_the_command_leaves_running_keeps_the_lock(self):
         process = self.begin("-T", SESSION, "lock", "/job", "--", "sh", "-c",
                              "exec 3<&0; (read x <&3) & echo in", stdin=subprocess.PIPE)
@@ -167,7 +246,7 @@ class Hostile(LockCase):
     """However it ends: the next command begins when nothing is left of the one before."""
 
     def test_pawl_is_killed(self):
-        for how in ((), ("deaf",), ("away", "deaf")):
+        for how in ((), ("deaf",), ("away", "deaf"), ("chain", "deaf")):
             with self.subTest(how=how):
                 process = self.hold(*how)
                 process.kill()
@@ -186,6 +265,34 @@ class Hostile(LockCase):
         os.kill(children_of(process.pid)[0], signal.SIGKILL)
         self.assertEqual(process.wait(), LOST)
         self.assert_next()
+
+    def test_the_watchdog_is_stopped(self):
+        """While pawl has its link that is no harm; then pawl ends what the watchdog cannot."""
+        process = self.hold("away", "deaf")
+        os.kill(children_of(process.pid)[0], signal.SIGSTOP)
+        self.assertEqual(self.pawl("lock", "-n", "/job", "--", "true")[0], TIMEOUT)
+        self.server.signal(signal.SIGSTOP)
+        self.assertEqual(process.wait(), LOST)
+        self.server.signal(signal.SIGCONT)
+        self.assert_next()
+
+    def test_who_is_interrupted_beside_a_stopped_watchdog(self):
+        self.hold()
+        waiter = self.begin_lock()
+        wait_until(lambda: self.ok("ls", "/job").count("\n") == 2, "a second one in the queue")
+        os.kill(children_of(waiter.pid)[0], signal.SIGSTOP)
+        waiter.terminate()
+        self.assertEqual(waiter.wait(), SIGNAL + signal.SIGTERM)
+
+    def test_an_order_to_run_that_is_found_too_late(self):
+        process, watchdog = self.stopped_before_it_starts("echo", "ran")
+        process.kill()
+        process.wait()
+        after = self.hold()
+        os.kill(watchdog, signal.SIGCONT)
+        self.assertEqual(process.stdout.read(), b"")  # the watchdog is gone, and nothing was run
+        after.terminate()
+        after.wait()
 
     def test_the_server_stops_answering(self):
         process = self.hold("away", "deaf")
