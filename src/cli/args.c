@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/args.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,10 +127,13 @@ static bool take_option(struct reader *r, const char *word)
     return take_letters(r, word);
 }
 
-/* "-" and "-1" are words. */
-static bool is_option(const char *word)
+/* "-" is a word, and so is "-1" unless there is such an option. */
+static bool is_option(const struct option_spec *specs, const char *word)
 {
-    return word[0] == '-' && word[1] != '\0' && (word[1] < '0' || word[1] > '9');
+    if (word[0] != '-' || word[1] == '\0') {
+        return false;
+    }
+    return !isdigit((unsigned char)word[1]) || spec_by_letter(specs, word[1]) >= 0;
 }
 
 bool args_parse(struct args *a, const struct cli *cli, const struct option_spec *specs, int argc,
@@ -147,11 +151,11 @@ bool args_parse(struct args *a, const struct cli *cli, const struct option_spec 
             r.at = argc;
             break;
         }
-        if (!is_option(word) && !everywhere) {
+        if (!is_option(specs, word) && !everywhere) {
             break;
         }
         r.at++;
-        if (!is_option(word)) {
+        if (!is_option(specs, word)) {
             a->words[a->n_words++] = word;
         } else if (!take_option(&r, word)) {
             args_fini(a);

@@ -124,9 +124,15 @@ void json_data(const char *name, struct pawl_bytes data)
         begin(name);
         write_bytes(data.data, data.len);
     } else {
-        snprintf(long_name, sizeof(long_name), "%s_base64", name != NULL ? name : "data");
+        snprintf(long_name, sizeof(long_name), "%s_base64", name != NULL ? name : "text");
+        if (name == NULL) { /* in a list: an object of its own */
+            json_open(NULL, '{');
+        }
         begin(long_name);
         write_base64(data.data, data.len);
+        if (name == NULL) {
+            json_close('{');
+        }
     }
 }
 

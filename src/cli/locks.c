@@ -42,9 +42,9 @@ static void print_participant(const struct cli *cli, const struct pawl_participa
         return;
     }
     text_time(p->since_ms, since, sizeof(since));
-    printf("%s since %s token 0x%" PRIx64 " session 0x%" PRIx64 " %s %.*s\n", part, since, p->token,
-           (uint64_t)p->session_id, p->path, (int)p->data.len,
-           p->data.len > 0 ? (const char *)p->data.data : "");
+    printf("%s since %s token 0x%" PRIx64 " session 0x%" PRIx64 " %s ", part, since, p->token,
+           (uint64_t)p->session_id, p->path);
+    text_line(p->data);
 }
 
 static int run_locks(struct cli *cli, const struct args *args)

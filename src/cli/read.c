@@ -48,14 +48,29 @@ struct walk {
     struct cli *cli;
     visit_fn visit;
     void *arg;
+    struct place {
+        char *path;
+        int depth;
+    } * ahead; /* still to be visited, the next one last: a tree may be deeper than our stack */
+    size_t n, capacity;
+    bool has_begun;
 };
 
-/* A node that is deleted on the way is left out; `is_top` is not. */
-static int walk_below(const struct walk *w, const char *path, int depth)
+static void walk_add(struct walk *w, char *path, int depth)
+{
+    if (w->n == w->capacity) {
+        w->capacity = 2 * w->capacity + 64;
+        w->ahead = must_realloc(w->ahead, w->capacity * sizeof(*w->ahead));
+    }
+    w->ahead[w->n++] = (struct place){.path = path, .depth = depth};
+}
+
+/* A node that is deleted on the way is left out; the one at the top is not. */
+static int walk_step(struct walk *w, const char *path, int depth)
 {
     struct pawl_reply *reply;
     const char **names;
-    int status = EXIT_OK;
+    int status;
 
     pawl_children(w->cli->client, path, NULL, &reply);
     if (reply != NULL && reply->err == PAWL_ERR_NO_NODE && depth > 0) {
@@ -63,28 +78,46 @@ static int walk_below(const struct walk *w, const char *path, int depth)
         return EXIT_OK;
     }
     status = cli_check(w->cli, path, reply);
-    if (status != EXIT_OK) {
-        pawl_reply_free(reply);
-        return status;
+    if (status == EXIT_OK) {
+        w->has_begun = true;
+        w->visit(path, depth > 0 ? strrchr(path, '/') + 1 : path, depth, w->arg);
+        names = sorted(&reply->children);
+        for (size_t i = reply->children.n; i > 0; i--) {
+            walk_add(w, joined(path, names[i - 1]), depth + 1);
+        }
+        free(names);
     }
-    names = sorted(&reply->children);
-    for (size_t i = 0; i < reply->children.n && status == EXIT_OK; i++) {
-        char *child = joined(path, names[i]);
-
-        w->visit(child, names[i], depth + 1, w->arg);
-        status = walk_below(w, child, depth + 1);
-        free(child);
-    }
-    free(names);
     pawl_reply_free(reply);
+    return status;
+}
+
+/* Ends early when nobody takes what is printed. */
+static int walk_tree(struct walk *w, const char *top)
+{
+    int status = EXIT_OK;
+
+    walk_add(w, must_strdup(top), 0);
+    while (w->n > 0) {
+        struct place place = w->ahead[--w->n];
+
+        if (status == EXIT_OK && !ferror(stdout)) {
+            status = walk_step(w, place.path, place.depth);
+        }
+        free(place.path);
+    }
+    free(w->ahead);
     return status;
 }
 
 static void print_path(const char *path, const char *name, int depth, void *arg)
 {
+    const struct cli *cli = arg;
+
     (void)name;
-    (void)depth;
-    if (((struct cli *)arg)->json) {
+    if (cli->json && depth == 0) {
+        json_open(NULL, '[');
+    }
+    if (cli->json) {
         json_text(NULL, path);
     } else {
         puts(path);
@@ -94,14 +127,9 @@ static void print_path(const char *path, const char *name, int depth, void *arg)
 static int list_all(struct cli *cli, const char *path)
 {
     struct walk w = {.cli = cli, .visit = print_path, .arg = cli};
-    int status;
+    int status = walk_tree(&w, path);
 
-    if (cli->json) {
-        json_open(NULL, '[');
-    }
-    print_path(path, path, 0, cli);
-    status = walk_below(&w, path, 0);
-    if (cli->json) {
+    if (cli->json && w.has_begun) {
         json_close('[');
     }
     return status;
@@ -177,8 +205,7 @@ static int run_tree(struct cli *cli, const struct args *args)
     if (cli->json) {
         return list_all(cli, path);
     }
-    puts(path);
-    return walk_below(&w, path, 0);
+    return walk_tree(&w, path);
 }
 
 const struct command command_tree = {.name = "tree",

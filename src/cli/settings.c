@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/memory.h"
@@ -58,6 +59,9 @@ static void take_pair(void *arg, int line, const char *key, const char *value)
     struct source *s = arg;
     char where[512];
 
+    if (s->status != EXIT_OK) {
+        return; /* one error is enough */
+    }
     snprintf(where, sizeof(where), "%s:%d: ", s->file, line);
     if (strcmp(key, "server") == 0) {
         if (s->cli->servers == NULL) {
@@ -86,18 +90,28 @@ static int read_file(struct cli *cli, const char *path)
     struct properties_error error;
     struct strbuf text;
     char part[4096];
+    bool is_unreadable;
     size_t n;
     FILE *file = fopen(path, "re");
 
-    if (file == NULL) {
+    if (file == NULL && access(path, F_OK) != 0) {
         return EXIT_OK; /* most people have none */
+    }
+    if (file == NULL) {
+        cli_error(cli, "%s: %s", path, strerror(errno));
+        return EXIT_SYSTEM;
     }
     strbuf_init(&text, FILE_LIMIT_BYTES);
     while ((n = fread(part, 1, sizeof(part), file)) > 0) {
         strbuf_append(&text, part, n);
     }
+    is_unreadable = ferror(file) != 0 || text.failed;
     fclose(file);
-    if (properties_parse(strbuf_bytes(&text), take_pair, &source, &error) != PAWL_OK) {
+    if (is_unreadable) {
+        cli_error(cli, "%s is no file of settings, or larger than %d bytes", path,
+                  FILE_LIMIT_BYTES);
+        source.status = EXIT_SYSTEM;
+    } else if (properties_parse(strbuf_bytes(&text), take_pair, &source, &error) != PAWL_OK) {
         cli_error(cli, "%s:%d: %s", path, error.line, error.what);
         source.status = EXIT_USAGE;
     }

@@ -51,28 +51,38 @@ void text_time(int64_t ms, char *out, size_t size)
     snprintf(out + len, size - len, ".%03d", (int)(ms % 1000));
 }
 
-/* Control characters as \x1b: a terminal obeys some of them. */
-static void print_for_terminal(const unsigned char *p, size_t len)
+/* Control characters as \x1b, but for those in `kept`: a terminal obeys some of them. */
+static void print_escaped(struct pawl_bytes data, const char *kept)
 {
-    for (size_t i = 0; i < len; i++) {
-        if ((p[i] < 0x20 && p[i] != '\n' && p[i] != '\t') || p[i] == 0x7f) {
+    const unsigned char *p = data.data;
+
+    for (size_t i = 0; i < data.len; i++) {
+        if (p[i] == 0 || ((p[i] < 0x20 || p[i] == 0x7f) && strchr(kept, p[i]) == NULL)) {
             printf("\\x%02x", p[i]);
         } else {
             putchar(p[i]);
         }
     }
-    if (len == 0 || p[len - 1] != '\n') {
-        putchar('\n');
-    }
 }
 
 void text_data(struct pawl_bytes data)
 {
+    const char *p = data.data;
+
     if (isatty(STDOUT_FILENO)) {
-        print_for_terminal(data.data, data.len);
+        print_escaped(data, "\n\t");
+        if (data.len == 0 || p[data.len - 1] != '\n') {
+            putchar('\n');
+        }
     } else if (data.len > 0) {
         fwrite(data.data, 1, data.len, stdout);
     }
+}
+
+void text_line(struct pawl_bytes data)
+{
+    print_escaped(data, "");
+    putchar('\n');
 }
 
 void text_perms(int32_t perms, char out[TEXT_PERMS_BYTES])

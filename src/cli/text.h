@@ -14,6 +14,9 @@ void text_stat(const struct pawl_stat *stat);
 /* The data as they are. On a terminal without what would confuse it, and with a newline. */
 void text_data(struct pawl_bytes data);
 
+/* To the end of a line, which nothing in the data can end before. */
+void text_line(struct pawl_bytes data);
+
 /* "2026-11-15 02:28:42.123" in the local zone. */
 void text_time(int64_t ms, char *out, size_t size);
 

@@ -64,7 +64,7 @@ static void watch_on_event(const struct pawl_event *event, void *arg)
     if (name == NULL) {
         w->is_over = true;
     }
-    if (w->n_left == 0 || w->is_over) {
+    if (w->n_left == 0 || w->is_over || ferror(stdout)) {
         eventfd_write(w->end_fd, 1);
     }
     pthread_mutex_unlock(&w->lock);
@@ -89,7 +89,11 @@ static int wait_for_end(struct watching *w)
 
     cli_wait(w->end_fd);
     pthread_mutex_lock(&w->lock);
-    status = w->n_left == 0 ? EXIT_OK : w->is_over ? EXIT_LOST : EXIT_SIGNAL + cli_signal();
+    if (w->n_left == 0 || (ferror(stdout) && cli_signal() == 0)) {
+        status = EXIT_OK; /* what cannot be written is reported at the end */
+    } else {
+        status = w->is_over ? EXIT_LOST : EXIT_SIGNAL + cli_signal();
+    }
     pthread_mutex_unlock(&w->lock);
     return status;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* write.c - the commands that change nodes. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -23,15 +25,18 @@ static int read_input(struct cli *cli, struct strbuf *out)
     char part[65536];
     ssize_t n;
 
-    while ((n = read(STDIN_FILENO, part, sizeof(part))) != 0) {
-        if (n < 0 && errno != EINTR) {
+    do {
+        cli_wait(STDIN_FILENO);
+        if (cli_signal() != 0) {
+            return EXIT_SIGNAL + cli_signal();
+        }
+        n = read(STDIN_FILENO, part, sizeof(part));
+        if (n < 0 && errno != EINTR && errno != EAGAIN) {
             cli_error(cli, "standard input: %s", strerror(errno));
             return EXIT_SYSTEM;
         }
-        if (n > 0) {
-            strbuf_append(out, part, (size_t)n);
-        }
-    }
+        strbuf_append(out, part, n > 0 ? (size_t)n : 0);
+    } while (n != 0 && !out->failed);
     if (out->failed) {
         cli_error(cli, "standard input: larger than %d bytes", INPUT_LIMIT_BYTES);
         return EXIT_USAGE;
@@ -188,6 +193,34 @@ static void print_created(const struct cli *cli, const struct pawl_reply *reply)
     fflush(stdout);
 }
 
+static void create_on_state(struct pawl_client *c, enum pawl_state state, void *arg)
+{
+    (void)c;
+    if (state == PAWL_STATE_LOST) {
+        eventfd_write(*(const int *)arg, 1);
+    }
+}
+
+/* Until a signal comes, or the session is gone and the node with it. */
+static int hold_session(struct cli *cli, const struct pawl_reply *created)
+{
+    int lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int64_t session_id = created->stat.ephemeral_owner;
+
+    pawl_client_add_listener(cli->client, create_on_state, &lost_fd);
+    if (pawl_client_session_id(cli->client) == session_id) { /* else it was lost before that */
+        cli_wait(lost_fd);
+    }
+    pawl_client_remove_listener(cli->client, create_on_state, &lost_fd);
+    close(lost_fd);
+    if (cli_signal() != 0) {
+        return EXIT_SIGNAL + cli_signal();
+    }
+    cli_error(cli, "%s: session 0x%" PRIx64 " has ended, and the node with it", created->path,
+              (uint64_t)session_id);
+    return EXIT_LOST;
+}
+
 static int run_create(struct cli *cli, const struct args *args)
 {
     struct pawl_create request;
@@ -213,8 +246,7 @@ static int run_create(struct cli *cli, const struct args *args)
         print_created(cli, reply);
     }
     if (status == EXIT_OK && args_has(args, 'e')) {
-        cli_wait(-1);
-        status = EXIT_SIGNAL + cli_signal();
+        status = hold_session(cli, reply);
     }
     pawl_reply_free(reply);
     text_acls_free(&request.acls);

@@ -1,16 +1,26 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """pawl: the tree from a shell. What it prints, what it exits with, what it says to bad input."""
+import array
+import fcntl
 import json
 import os
 import signal
 import subprocess
+import termios
 
 import daemon
-from pawl_program import (CONFLICT, NO, NO_NODE, OK, PAWL, REFUSED, SIGNAL, SYSTEM, UNREACHABLE,
+from daemon import wait_until
+from pawl_program import (CONFLICT, LOST, NO, NO_NODE, OK, PAWL, REFUSED, SIGNAL, SYSTEM, UNREACHABLE,
                           USAGE, TestCase)
 
 EVERY_BYTE = bytes(range(256))
+
+
+def unread_bytes(pipe):
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
 
 
 class Tree(TestCase):
@@ -57,6 +67,29 @@ class Tree(TestCase):
         self.assertEqual(holder.wait(), SIGNAL + signal.SIGTERM)
         self.assertEqual(self.pawl("exists", "/here")[0], NO)  # at once: its session was closed
 
+    def test_an_ephemeral_node_that_goes_ends_the_command(self):
+        holder = self.begin("-T", "1s", "create", "-e", "/here", stderr=subprocess.PIPE)
+        self.assertEqual(holder.stdout.readline(), b"/here\n")
+        holder.send_signal(signal.SIGSTOP)
+        wait_until(lambda: self.pawl("exists", "/here")[0] == NO, "the end of its session")
+        holder.send_signal(signal.SIGCONT)
+        self.assertEqual(holder.wait(), LOST)
+        self.assertRegex(holder.stderr.read(), rb"^pawl create: /here: session 0x\w+ has ended.*\n$")
+        holder.stderr.close()
+
+    def test_data_from_standard_input(self):
+        self.ok("create", "/in")
+        waits = self.begin("set", "/in", "-", stdin=subprocess.PIPE)
+        waits.stdin.write(b"half")
+        waits.stdin.flush()
+        wait_until(lambda: not unread_bytes(waits.stdin), "the first half to be read")
+        waits.terminate()
+        self.assertEqual(waits.wait(), SIGNAL + signal.SIGTERM)
+        waits.stdin.close()
+        with open("/dev/zero", "rb") as endless:
+            self.assertEqual(self.begin("set", "/in", "-", stdin=endless).wait(), USAGE)
+        self.assertEqual(self.ok("get", "/in"), "")
+
     def test_versions_are_checked(self):
         self.ok("create", "/v", "0")
         self.ok("set", "-v", "0", "/v", "1")
@@ -101,6 +134,30 @@ class Tree(TestCase):
         self.ok("rm", "/seen")
         self.assertEqual(watcher.stdout.read(), b"CREATED /seen\nCHANGED /seen\nDELETED /seen\n")
         self.assertEqual(watcher.wait(), OK)
+        watcher = self.begin("watch", "-1", "-n", "1", "/")
+        self.assertEqual(watcher.stdout.readline(), b"WATCHING /\n")
+        self.ok("create", "-p", "/top/below")
+        self.assertEqual(watcher.stdout.read(), b"CHILDREN /\n")
+
+    def test_who_reads_no_more_ends_it(self):
+        watcher = self.begin("watch", "/", stderr=subprocess.DEVNULL)
+        self.assertEqual(watcher.stdout.readline(), b"WATCHING /\n")
+        watcher.stdout.close()
+        self.ok("create", "/seen")
+        self.assertEqual(watcher.wait(), SYSTEM)
+
+    def test_a_tree_that_is_deep(self):
+        path = "/d" * 300
+        self.ok("create", "-p", path)
+        self.assertTrue(self.ok("ls", "-R", "/d").endswith("\n" + path + "\n"))
+        self.assertEqual(self.ok("tree", "/d").splitlines()[-1], "  " * 299 + "d")
+        self.assertEqual(len(json.loads(self.ok("-j", "ls", "-R", "/d"))), 300)
+
+    def test_what_others_write_cannot_forge_lines(self):
+        self.ok("create", "-p", "/l/_c_x-lock-0000000000", "a\nholds\x1b[2J")
+        shown = self.ok("locks", "/l")
+        self.assertTrue(shown.endswith(" a\\x0aholds\\x1b[2J\n"), shown)
+        self.assertEqual(shown.count("\n"), 1)
 
 
 class BadInput(TestCase):
@@ -119,7 +176,8 @@ class BadInput(TestCase):
             self.assertIn("usage: pawl [OPTIONS] " + command, self.ok(*command.split(), "--help"))
 
     def test_missing_nodes(self):
-        for command in (["get", "/no"], ["ls", "/no"], ["set", "/no", "x"], ["rm", "/no"],
+        for command in (["get", "/no"], ["ls", "/no"], ["ls", "-R", "/no"],
+                        ["-j", "ls", "-R", "/no"], ["tree", "/no"], ["set", "/no", "x"], ["rm", "/no"],
                         ["stat", "/no"], ["acl", "get", "/no"]):
             self.assertIn("/no: no such node", self.fails(NO_NODE, *command))
         self.assertIn("-p makes it", self.fails(NO_NODE, "create", "/no/child"))
@@ -160,6 +218,16 @@ class Settings(TestCase):
         self.assertIn("pawl.conf:2: there is no setting 'sessiontimeout'", self.fails(USAGE, "ls"))
         self.write_config("connect-timeout = soon\n")
         self.assertIn("pawl.conf:1: connect-timeout: 'soon' is no duration", self.fails(USAGE, "ls"))
+
+    def test_a_file_that_cannot_be_read(self):
+        self.write_config("connect-timeout = soon\nauth = digest:a:b\nnonsense = 1\n")
+        self.assertIn("'soon' is no duration", self.fails(USAGE, "ls"))
+        self.write_config("#" * (2 << 20))
+        self.assertIn("larger than", self.fails(SYSTEM, "ls"))
+        name = os.path.join(self.dir, ".config", "pawl", "pawl.conf")
+        os.unlink(name)
+        os.mkdir(name)
+        self.assertIn("no file of settings", self.fails(SYSTEM, "ls"))
 
     def test_without_a_server(self):
         self.env["PAWL_SERVER"] = "local:" + os.path.join(self.dir, "here")
