@@ -15,6 +15,7 @@ struct ensemble *ensemble_new(const struct member_ensemble *to)
     struct ensemble *e = must_zalloc(sizeof(*e));
 
     e->to = *to;
+    strbuf_init(&e->undecided, STRBUF_NO_LIMIT);
     strbuf_init(&e->data, STRBUF_NO_LIMIT);
     strbuf_init(&e->auth, STRBUF_NO_LIMIT);
     return e;
@@ -25,6 +26,7 @@ void ensemble_free(struct ensemble *e)
     if (e == NULL) {
         return;
     }
+    strbuf_fini(&e->undecided);
     strbuf_fini(&e->data);
     strbuf_fini(&e->auth);
     free(e);
@@ -69,6 +71,7 @@ static void leave_role(struct member *m, const char *reason)
     m->server->stats.looking_count++;
     m->ensemble->resigning = false;
     m->ensemble->n_synced = 0;
+    strbuf_clear(&m->ensemble->undecided);
     role_none_init(&m->role);
     server_change(m->server, m->server->tree, m->server->applied_zxid);
 }
@@ -143,6 +146,9 @@ static void ensemble_commit(struct member *m, int64_t zxid)
     uint64_t before = stats->commit_count;
 
     member_commit(m, zxid);
+    if (m->role.kind == ROLE_LEADER) {
+        role_leader_decide(m);
+    }
     if (!role_leads(&m->role)) {
         stats->learner_commit_received_count += stats->commit_count - before;
     }

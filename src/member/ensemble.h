@@ -57,6 +57,7 @@ struct ensemble {
     int64_t n_synced;         /* syncs of our clients that are answered when the step ends */
     bool resigning;           /* no zxid is left in this epoch */
     int64_t looking_since_us; /* as far as is known; 0: it does not */
+    struct strbuf undecided;  /* leading: struct undecided, revalidations that wait for a commit */
     struct strbuf data;       /* scratch: of a packet */
     struct strbuf auth;
 };

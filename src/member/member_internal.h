@@ -53,6 +53,8 @@ void role_alone_durable(struct member *m, int64_t zxid);
 /* role_leader.c, role_learner.c: and what the others send. */
 void role_leader_init(struct role *r);
 void role_leader_receive(struct member *m, link_id link, const struct packet *p);
+/* Something is committed: revalidations that waited for it are answered. */
+void role_leader_decide(struct member *m);
 void role_learner_init(struct role *r, enum role_kind kind);
 void role_learner_receive(struct member *m, const struct packet *p);
 

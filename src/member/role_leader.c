@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* role_leader.c - prepares for everybody, and commits what a quorum has on disk. */
+#include <string.h>
+
 #include "base/assert.h"
 #include "base/logging.h"
 #include "member/member_internal.h"
@@ -70,23 +72,74 @@ static void receive_request(struct member *m, link_id link, const struct packet 
     }
 }
 
+/* A learner's client whose session is about to be closed, or created. */
+struct undecided {
+    link_id link;
+    struct session_touch touch;
+};
+
+static void answer_revalidate(struct member *m, link_id link, int64_t session_id, bool lives)
+{
+    struct packet answer = {.type = PACKET_REVALIDATE, .zxid = -1, .auth.count = -1};
+
+    strbuf_clear(&m->ensemble->data);
+    revalidation_write(&m->ensemble->data, &(struct revalidation){session_id, lives});
+    answer.data = strbuf_bytes(&m->ensemble->data);
+    ensemble_ask(m,
+                 &(struct quorum_input){.kind = QUORUM_IN_ANSWER, .link = link, .packet = &answer});
+}
+
+static bool is_undecided(const struct strbuf *all, const struct undecided *u)
+{
+    for (size_t at = 0; at < all->len; at += sizeof(*u)) {
+        struct undecided other;
+
+        memcpy(&other, all->data + at, sizeof(other));
+        if (other.link == u->link && other.touch.session_id == u->touch.session_id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void revalidate(struct member *m, const struct undecided *u)
+{
+    struct strbuf *all = &m->ensemble->undecided;
+    enum session_life life = forwarded_revalidate(m->server, u->link, &u->touch);
+
+    if (life != SESSION_UNDECIDED) {
+        answer_revalidate(m, u->link, u->touch.session_id, life == SESSION_LIVES);
+    } else if (!is_undecided(all, u)) {
+        strbuf_append(all, u, sizeof(*u));
+    }
+}
+
+void role_leader_decide(struct member *m)
+{
+    struct strbuf waiting = m->ensemble->undecided;
+    struct undecided u;
+
+    if (waiting.len == 0) {
+        return;
+    }
+    strbuf_init(&m->ensemble->undecided, STRBUF_NO_LIMIT);
+    for (size_t at = 0; at < waiting.len; at += sizeof(u)) {
+        memcpy(&u, waiting.data + at, sizeof(u));
+        revalidate(m, &u);
+    }
+    strbuf_fini(&waiting);
+}
+
 static void receive_revalidate(struct member *m, link_id link, const struct packet *p)
 {
     struct jute_reader r = jute_reader_of(p->data);
-    struct session_touch t = session_touch_read(&r);
-    struct packet answer = {.type = PACKET_REVALIDATE, .zxid = -1, .auth.count = -1};
+    struct undecided u = {.link = link, .touch = session_touch_read(&r)};
 
     if (r.failed) {
         log_limited(LOG_WARN, "a revalidation cannot be decoded");
         return;
     }
-    strbuf_clear(&m->ensemble->data);
-    revalidation_write(
-        &m->ensemble->data,
-        &(struct revalidation){t.session_id, forwarded_revalidate(m->server, link, &t)});
-    answer.data = strbuf_bytes(&m->ensemble->data);
-    ensemble_ask(m,
-                 &(struct quorum_input){.kind = QUORUM_IN_ANSWER, .link = link, .packet = &answer});
+    revalidate(m, &u);
 }
 
 void role_leader_receive(struct member *m, link_id link, const struct packet *p)

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "pawl/error.h"
+#include "server/handshake.h"
 #include "wire/utf8.h"
 
 /* Reads the request in the form that prepare.c takes. */
@@ -98,13 +99,17 @@ bool forwarded_sync(struct server *s, const struct forwarded_request *f)
     return bytes_equal_str(jute_read_buffer(&r), SIGN_OF_LIFE) && !r.failed;
 }
 
-bool forwarded_revalidate(struct server *s, uint64_t link, const struct session_touch *t)
+enum session_life forwarded_revalidate(struct server *s, uint64_t link,
+                                       const struct session_touch *t)
 {
     struct session *session = session_find(&s->sessions, t->session_id);
     struct connection *c;
 
-    if (session == NULL || session->closing || session->local) {
-        return false;
+    if (session == NULL || session->local) {
+        return SESSION_DEAD;
+    }
+    if (handshake_is_being_decided(s, session)) {
+        return SESSION_UNDECIDED;
     }
     session->timeout_ms = t->timeout_ms;
     session->owner = link;
@@ -115,7 +120,7 @@ bool forwarded_revalidate(struct server *s, uint64_t link, const struct session_
         connection_close_after_flush(s, c);
     }
     tracker_touch(&s->tracker, session, server_now_ms(s));
-    return true;
+    return SESSION_LIVES;
 }
 
 void forwarded_touches(struct server *s, struct bytes data)

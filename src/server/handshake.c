@@ -110,9 +110,7 @@ static void take_over(struct server *s, struct connection *c, struct session *se
     attach_session(c, session);
 }
 
-/* What a client is told of a session is on disk, as everything else: of one that is being closed,
- * or created, it is told when that is committed. */
-static bool is_being_decided(const struct server *s, const struct session *session)
+bool handshake_is_being_decided(const struct server *s, const struct session *session)
 {
     return session->closing || (!session->local && !tree_session_get(s->tree, session->id, NULL));
 }
@@ -121,7 +119,7 @@ void handshake_revalidate(struct server *s, int64_t session_id)
 {
     const struct session *session = session_find(&s->sessions, session_id);
 
-    if (session == NULL || !is_being_decided(s, session)) {
+    if (session == NULL || !handshake_is_being_decided(s, session)) {
         server_revalidated(s, session_id, session != NULL);
     }
 }

@@ -342,6 +342,35 @@ static void a_session_that_is_gone_is_refused_everywhere(void **state)
     ensemble_fixture_fini(&f);
 }
 
+/* Its end is proposed: nobody is told of it before it is certain. */
+static void a_session_that_is_being_closed_is_dead_when_that_is_committed(void **state)
+{
+    struct request end = {.type = OP_CLOSE_SESSION};
+    struct ensemble_node *leader, *follower;
+    struct connection *c, *again;
+    struct ensemble_fixture f;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    leader = ensemble_fixture_elect(&f);
+    follower = ensemble_fixture_follower(&f);
+    c = ensemble_client(leader, 10000);
+    for (size_t i = 0; i < f.n_nodes; i++) {
+        f.nodes[i].hold = true;
+    }
+    ensemble_send(leader, c, &end);
+    ensemble_fixture_settle(&f);
+    again = ensemble_resume(follower, c->session_id, 10000);
+    ensemble_fixture_settle(&f);
+    assert_int_equal(again->state, CONNECTION_JOINING);
+    for (size_t i = 0; i < f.n_nodes; i++) {
+        ensemble_node_release(&f.nodes[i]);
+    }
+    ensemble_fixture_settle(&f);
+    assert_int_equal(again->state, CONNECTION_CLOSING);
+    ensemble_fixture_fini(&f);
+}
+
 static void what_a_learners_client_may_is_judged_by_its_ids(void **state)
 {
     static const uint8_t acl[] = "\0\0\0\1\0\0\0\x1f\0\0\0\4auth\0\0\0\0";
@@ -789,6 +818,7 @@ int main(void)
         cmocka_unit_test(a_session_moves_and_its_old_link_writes_no_more),
         cmocka_unit_test(a_link_whose_client_has_gone_elsewhere_is_closed_in_the_end),
         cmocka_unit_test(a_session_that_is_gone_is_refused_everywhere),
+        cmocka_unit_test(a_session_that_is_being_closed_is_dead_when_that_is_committed),
         cmocka_unit_test(what_a_learners_client_may_is_judged_by_its_ids),
         cmocka_unit_test(nothing_that_was_answered_is_lost_with_its_leader),
         cmocka_unit_test(what_a_leader_had_alone_does_not_come_back),
