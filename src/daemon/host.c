@@ -117,6 +117,7 @@ static void on_busy(uv_idle_t *idle)
  * false: it cannot, and wakes us when it can. */
 static bool walk_snapshot(struct host *h)
 {
+    snapshot_thread_hurry(h->snapshots, member_snapshot_is_urgent(h->member));
     if (!member_is_snapshotting(h->member) || !snapshot_thread_keeps_up(h->snapshots)) {
         return false;
     }

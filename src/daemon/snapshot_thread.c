@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -36,6 +37,7 @@ struct snapshot_thread {
     struct snapshot_file *file; /* the thread's while it is busy, like the next two */
     int64_t zxid;
     int64_t began_ms;
+    _Atomic bool is_urgent;
     const struct log_target *log_target;
     pthread_t thread;
     pthread_mutex_t lock; /* guards all below */
@@ -86,6 +88,11 @@ void snapshot_thread_finish(struct snapshot_thread *t, uint64_t digest)
 void snapshot_thread_purge(struct snapshot_thread *t)
 {
     snapshot_thread_push(t, (struct job){.kind = JOB_PURGE});
+}
+
+void snapshot_thread_hurry(struct snapshot_thread *t, bool hurry)
+{
+    atomic_store_explicit(&t->is_urgent, hurry, memory_order_relaxed);
 }
 
 void snapshot_thread_call(struct snapshot_thread *t, void (*fn)(void *arg), void *arg)
@@ -220,6 +227,9 @@ static void give_way(struct snapshot_thread *t, int64_t took_us)
         took_us * PAUSE_FACTOR > PAUSE_MAX_US ? PAUSE_MAX_US : took_us * PAUSE_FACTOR;
     struct timespec until;
 
+    if (atomic_load_explicit(&t->is_urgent, memory_order_relaxed)) {
+        return;
+    }
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += (long)(pause_us * 1000);
     until.tv_sec += until.tv_nsec / 1000000000;

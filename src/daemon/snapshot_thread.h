@@ -41,6 +41,10 @@ void snapshot_thread_write(struct snapshot_thread *t, struct list *chunks);
 void snapshot_thread_finish(struct snapshot_thread *t, uint64_t digest);
 void snapshot_thread_purge(struct snapshot_thread *t);
 
+/* Whether somebody waits for the end of the snapshot that is being written: then it does not give
+ * way to the log. */
+void snapshot_thread_hurry(struct snapshot_thread *t, bool hurry);
+
 /* Something else that may take its time: called on the thread, then `wake`. */
 void snapshot_thread_call(struct snapshot_thread *t, void (*fn)(void *arg), void *arg);
 

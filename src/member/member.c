@@ -256,6 +256,7 @@ static void step(struct member *m, const struct member_input *in, struct member_
     case MEMBER_TICK:
         server_tick(m->server, in->looked_us == 0 ? m->server->now_us : in->looked_us);
         if (m->ensemble != NULL) {
+            snapshots_tick(m);
             role_read_only_tick(m);
         }
         break;
@@ -326,6 +327,11 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
     step(m, in, out);
     end_step(m);
     m->effects = NULL;
+}
+
+bool member_snapshot_is_urgent(const struct member *m)
+{
+    return snapshots_is_urgent(&m->snapshots);
 }
 
 bool member_is_snapshotting(const struct member *m)

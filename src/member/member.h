@@ -104,6 +104,8 @@ bool member_wants_turn(const struct member *m);
 
 /* Whether MEMBER_SNAPSHOT_SLICE has anything to do. */
 bool member_is_snapshotting(const struct member *m);
+/* ... and whether learners wait for that. */
+bool member_snapshot_is_urgent(const struct member *m);
 
 /* For statistics and tests; read only. */
 struct server *member_server(struct member *m);

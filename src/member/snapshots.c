@@ -18,6 +18,10 @@ enum { SLICE_NODES = 500, SLICE_BYTES = 1 << 20 };
  */
 enum { LAG_BYTES = 4 << 20, LEARNER_BYTES = 64 << 20 };
 
+/* What one that the walk waits for, or may have waited for a moment ago, has to take while others
+ * wait for the next walk. */
+enum { LOOK_MS = 10000, LEAST_BYTES = 10 << 20 };
+
 /* Not all servers of an ensemble shall do it at the same time: half the count, and a random part
  * of the other half. */
 void snapshots_put_off(struct snapshots *s)
@@ -45,6 +49,7 @@ static void end_walk(struct snapshots *s)
     s->walk = NULL;
     s->file = NULL;
     s->walking = false;
+    s->n_joined = 0;
 }
 
 void snapshots_fini(struct snapshots *s)
@@ -55,7 +60,8 @@ void snapshots_fini(struct snapshots *s)
 
 void snapshots_give_up(struct snapshots *s, struct member_effects *out)
 {
-    s->n_wanted = 0;       /* their links are gone with the role */
+    s->n_wanted = 0; /* their links are gone with the role */
+    s->file_wanted = false;
     if (s->file != NULL) { /* else a whole one is written to its end */
         s->writing = false;
         out->snapshot_given_up = true;
@@ -74,25 +80,36 @@ bool snapshots_measure(const struct snapshots *s, int64_t log_bytes)
     return s->size_limit > 0 && log_bytes > s->size_at;
 }
 
+static void join_file(struct snapshots *s, struct member_effects *out)
+{
+    s->file = snapshot_walk_join(s->walk, SIZE_MAX);
+    s->file_wanted = false;
+    s->writing = true;
+    out->snapshot_begun = true;
+    out->snapshot_zxid = snapshot_walk_zxid(s->walk);
+}
+
 void snapshots_begin(struct snapshots *s, struct tree *tree, int64_t zxid,
                      struct member_effects *out)
 {
-    if (s->walking || s->file != NULL || s->writing) {
+    if (s->walking && s->file == NULL && !s->writing) {
+        s->file_wanted = true;
+        return;
+    }
+    if (s->file != NULL || s->writing) {
         log_limited(LOG_WARN, "Too busy to snap, skipping: the previous snapshot is still being "
                               "written");
         return;
     }
     ASSERT(out != NULL);
     if (s->walk != NULL && snapshot_walk_zxid(s->walk) != zxid) {
-        return; /* a learner's is about to begin: the next time */
+        s->file_wanted = true; /* a learner's is about to begin */
+        return;
     }
     if (s->walk == NULL) {
         s->walk = snapshot_walk_begin(tree, zxid);
     }
-    s->file = snapshot_walk_join(s->walk, SIZE_MAX);
-    s->writing = true;
-    out->snapshot_begun = true;
-    out->snapshot_zxid = zxid;
+    join_file(s, out);
 }
 
 /* ---- learners ---- */
@@ -101,17 +118,21 @@ static void join_learner(struct member *m, uint64_t link)
 {
     struct snapshots *s = &m->snapshots;
 
+    s->n_joined++;
     m->ensemble->to.snapshot(m->ensemble->to.host, link, snapshot_walk_join(s->walk, LEARNER_BYTES),
                              snapshot_walk_zxid(s->walk));
 }
 
 /* Those who have waited share the walk that begins now. */
-static void begin_for_learners(struct member *m)
+static void begin_for_all(struct member *m)
 {
     struct snapshots *s = &m->snapshots;
 
     ASSERT(s->walk == NULL);
     s->walk = snapshot_walk_begin(m->server->tree, m->server->applied_zxid);
+    if (s->file_wanted) {
+        join_file(s, m->effects);
+    }
     for (size_t i = 0; i < s->n_wanted; i++) {
         join_learner(m, s->wanted[i]);
     }
@@ -133,11 +154,42 @@ void snapshots_want(struct member *m, uint64_t link)
     }
     s->wanted[s->n_wanted++] = link;
     if (s->walk == NULL) {
-        begin_for_learners(m);
+        begin_for_all(m);
+    }
+}
+
+static bool somebody_waits(const struct snapshots *s)
+{
+    return s->walking && (s->n_wanted > 0 || s->file_wanted);
+}
+
+void snapshots_tick(struct member *m)
+{
+    struct snapshots *s = &m->snapshots;
+    int64_t now_ms = server_now_ms(m->server);
+    bool is_first = s->looked_ms == 0;
+
+    if (!somebody_waits(s)) {
+        s->looked_ms = 0;
+    } else if (is_first || now_ms - s->looked_ms >= LOOK_MS) {
+        size_t n = snapshot_walk_drop_slow(s->walk, LAG_BYTES / 2, is_first ? 0 : LEAST_BYTES);
+
+        s->looked_ms = now_ms;
+        if (n > 0) {
+            log_warn(
+                "%zu learners take less than 1 MiB/s of a snapshot for which others wait; they "
+                "have to begin again",
+                n);
+        }
     }
 }
 
 /* ---- slices ---- */
+
+bool snapshots_is_urgent(const struct snapshots *s)
+{
+    return s->n_wanted > 0 || s->n_joined > 0;
+}
 
 bool snapshots_is_busy(const struct snapshots *s)
 {
@@ -163,8 +215,8 @@ static void finish_walk(struct member *m)
         m->effects->snapshot_digest = snapshot_walk_digest(s->walk);
     }
     end_walk(s);
-    if (s->n_wanted > 0) {
-        begin_for_learners(m);
+    if (s->n_wanted > 0 || s->file_wanted) {
+        begin_for_all(m);
     }
 }
 

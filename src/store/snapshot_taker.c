@@ -68,6 +68,7 @@ struct snapshot_chunk *snapshot_taker_take(struct snapshot_taker *t)
     chunk = container_of(link, struct snapshot_chunk, link);
     ASSERT(t->pending >= chunk->len);
     t->pending -= chunk->len;
+    t->taken += chunk->len;
     snapshot_taker_check(t);
     return chunk;
 }
@@ -81,13 +82,18 @@ static void snapshot_taker_clear(struct snapshot_taker *t)
     }
 }
 
+static void snapshot_taker_drop(struct snapshot_taker *t)
+{
+    snapshot_taker_clear(t);
+    snapshot_taker_move(t, TAKER_LATE);
+}
+
 static void snapshot_taker_give(struct snapshot_taker *t, struct snapshot_bytes *shared, size_t len)
 {
     struct snapshot_chunk *chunk;
 
     if (len > t->limit_bytes - t->pending) {
-        snapshot_taker_clear(t);
-        snapshot_taker_move(t, TAKER_LATE);
+        snapshot_taker_drop(t);
         return;
     }
     chunk = snapshot_chunk_of(shared, len);
@@ -152,4 +158,23 @@ size_t snapshot_takers_lag(const struct list *takers)
         most = t->pending > most ? t->pending : most;
     }
     return most;
+}
+
+size_t snapshot_takers_drop_slow(struct list *takers, size_t lag_bytes, uint64_t least_bytes)
+{
+    struct list *item, *next;
+    size_t n = 0;
+
+    for (item = takers->next; item != takers; item = next) {
+        struct snapshot_taker *t = container_of(item, struct snapshot_taker, link);
+        uint64_t since = t->taken - t->noted;
+
+        next = item->next;
+        t->noted = t->taken;
+        if (t->limit_bytes != SIZE_MAX && t->pending >= lag_bytes && since < least_bytes) {
+            snapshot_taker_drop(t);
+            n++;
+        }
+    }
+    return n;
 }

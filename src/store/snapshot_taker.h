@@ -7,7 +7,7 @@
  *
  *             the walk ends
  *   WALKING ----------------> WHOLE      all bytes are in the queue or taken
- *      |  `---- limit ------> LATE       dropped
+ *      |  `- limit or slow -> LATE       dropped
  *      `-- the walk is freed > LEFT      the rest will never come
  *
  * Takers belong to the thread of the walk. Chunks may be read and freed on any thread. */
@@ -36,6 +36,8 @@ struct snapshot_taker {
     struct list link; /* among the walk's, while WALKING */
     struct list chunks;
     size_t pending; /* bytes in `chunks` */
+    uint64_t taken; /* bytes so far */
+    uint64_t noted; /* of them at the last look (snapshot_takers_drop_slow()) */
     size_t limit_bytes;
     enum snapshot_taker_state state;
 };
@@ -58,5 +60,9 @@ void snapshot_takers_end(struct list *takers, enum snapshot_taker_state state);
 
 /* What the one that is furthest behind has not taken yet. */
 size_t snapshot_takers_lag(const struct list *takers);
+
+/* Those that have `lag_bytes` to take, have a limit, and have taken less than `least_bytes` since
+ * the last look are LATE; how many. */
+size_t snapshot_takers_drop_slow(struct list *takers, size_t lag_bytes, uint64_t least_bytes);
 
 #endif

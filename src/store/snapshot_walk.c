@@ -229,6 +229,11 @@ size_t snapshot_walk_lag(const struct snapshot_walk *w)
     return snapshot_takers_lag(&w->takers);
 }
 
+size_t snapshot_walk_drop_slow(struct snapshot_walk *w, size_t lag_bytes, uint64_t least_bytes)
+{
+    return snapshot_takers_drop_slow(&w->takers, lag_bytes, least_bytes);
+}
+
 int64_t snapshot_walk_zxid(const struct snapshot_walk *w)
 {
     return w->zxid;

@@ -43,6 +43,9 @@ bool snapshot_walk_is_wanted(const struct snapshot_walk *w);
 /* What the taker that is furthest behind has not taken yet: the walk can wait for it. */
 size_t snapshot_walk_lag(const struct snapshot_walk *w);
 
+/* Of snapshot_taker.h. */
+size_t snapshot_walk_drop_slow(struct snapshot_walk *w, size_t lag_bytes, uint64_t least_bytes);
+
 int64_t snapshot_walk_zxid(const struct snapshot_walk *w);
 uint64_t snapshot_walk_digest(const struct snapshot_walk *w);
 

@@ -581,6 +581,93 @@ static void learners_share_a_walk_of_the_tree(void **state)
     ensemble_fixture_fini(&f);
 }
 
+/* A tree of 20 MiB, and the leader's walk of it for the learner of link 1, which has taken nothing
+ * yet: the walk waits for it. */
+static struct ensemble_node *walking(struct ensemble_fixture *f)
+{
+    static char data[100001];
+    struct ensemble_node *leader;
+    struct connection *c;
+    char path[16];
+
+    memset(data, 'x', sizeof(data) - 1);
+    ensemble_fixture_init(f, 3, 0);
+    leader = ensemble_fixture_elect(f);
+    c = ensemble_client(leader, 10000);
+    for (int i = 0; i < 200; i++) {
+        snprintf(path, sizeof(path), "/n%d", i);
+        ask(leader, c, fixture_create_request(path, data, 0));
+    }
+    want(leader, 1);
+    while (member_is_snapshotting(leader->member)) {
+        slice(leader);
+    }
+    assert_int_equal(leader->takers[0]->state, TAKER_WALKING);
+    return leader;
+}
+
+/* So much time passes, and the learner takes so much of what there is for it each second. */
+static void take_slowly(struct ensemble_node *leader, int seconds, int chunks)
+{
+    for (int s = 0; s < seconds; s++) {
+        for (int i = 0; i < chunks; i++) {
+            snapshot_chunk_free(snapshot_taker_take(leader->takers[0]));
+        }
+        ensemble_fixture_pass(leader->fixture, 1000);
+        while (member_is_snapshotting(leader->member)) {
+            slice(leader);
+        }
+    }
+}
+
+static void a_learner_that_is_stalled_delays_nobody_for_long(void **state)
+{
+    struct ensemble_node *leader;
+    struct ensemble_fixture f;
+
+    (void)state;
+    leader = walking(&f);
+    take_slowly(leader, 60, 0);
+    assert_int_equal(leader->takers[0]->state, TAKER_WALKING); /* nobody waits */
+    want(leader, 2);
+    assert_int_equal(leader->n_takers, 1);
+    take_slowly(leader, 20, 3); /* less than 1 MiB each second */
+    assert_int_equal(leader->takers[0]->state, TAKER_LATE);
+    assert_int_equal(leader->n_takers, 2);
+    ensemble_fixture_fini(&f);
+}
+
+static void a_learner_that_reads_on_is_waited_for(void **state)
+{
+    struct ensemble_node *leader;
+    struct ensemble_fixture f;
+
+    (void)state;
+    leader = walking(&f);
+    want(leader, 2);
+    take_slowly(leader, 30, 5);
+    assert_int_equal(leader->takers[0]->state, TAKER_WHOLE);
+    assert_int_equal(leader->n_takers, 2);
+    ensemble_fixture_fini(&f);
+}
+
+static void our_own_snapshot_waits_for_a_learners_walk_but_not_for_ever(void **state)
+{
+    struct ensemble_node *leader;
+    struct ensemble_fixture f;
+
+    (void)state;
+    leader = walking(&f);
+    member_step(leader->member, f.now_us, f.wall_ms,
+                &(struct member_input){.kind = MEMBER_SNAPSHOT}, &leader->effects);
+    assert_false(leader->effects.snapshot_begun);
+    ensemble_fixture_pass(&f, 20000);
+    assert_int_equal(leader->takers[0]->state, TAKER_LATE);
+    slice(leader);
+    assert_true(leader->effects.snapshot_begun);
+    ensemble_fixture_fini(&f);
+}
+
 /* ---- trouble ---- */
 
 static void a_tree_that_is_not_the_leaders_is_shown_to_nobody(void **state)
@@ -825,6 +912,9 @@ int main(void)
         cmocka_unit_test(who_leaves_its_role_closes_its_clients_and_serves_again),
         cmocka_unit_test(a_late_member_gets_what_it_missed),
         cmocka_unit_test(learners_share_a_walk_of_the_tree),
+        cmocka_unit_test(a_learner_that_is_stalled_delays_nobody_for_long),
+        cmocka_unit_test(a_learner_that_reads_on_is_waited_for),
+        cmocka_unit_test(our_own_snapshot_waits_for_a_learners_walk_but_not_for_ever),
         cmocka_unit_test(a_tree_that_is_not_the_leaders_is_shown_to_nobody),
         cmocka_unit_test(a_tree_that_is_ahead_of_its_log_is_the_leaders_in_the_end),
         cmocka_unit_test(a_forwarded_sync_is_a_sign_of_life),
