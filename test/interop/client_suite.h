@@ -170,7 +170,10 @@ struct states {
 };
 
 void on_state(struct pawl_client *c, enum pawl_state state, void *states);
+/* Whether the last state becomes `last`: for one that stays. */
 bool states_reach(struct pawl_client *c, struct states *s, enum pawl_state last, int timeout_ms);
+/* Whether there come to be `n` of them: for those that pass. */
+bool states_count(struct pawl_client *c, struct states *s, int n, int timeout_ms);
 void expect_states(struct pawl_client *c, const struct states *s,
                    const char *wanted); /* "CONNECTED SUSPENDED" */
 const char *state_name(enum pawl_state state);

@@ -518,6 +518,13 @@ bool states_reach(struct pawl_client *c, struct states *s, enum pawl_state last,
     return wait_until(c, last_is, &l, timeout_ms);
 }
 
+bool states_count(struct pawl_client *c, struct states *s, int n, int timeout_ms)
+{
+    struct goal goal = {&s->n, n};
+
+    return wait_until(c, reached, &goal, timeout_ms);
+}
+
 const char *state_name(enum pawl_state state)
 {
     static const char *const names[] = {"CONNECTING", "CONNECTED", "SUSPENDED", "RECONNECTED",
