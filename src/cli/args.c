@@ -146,6 +146,12 @@ bool args_parse(struct args *a, const struct cli *cli, const struct option_spec 
     while (r.at < argc) {
         char *word = argv[r.at];
 
+        if (strcmp(word, "--") == 0 && cli->command != NULL && !cli->command->runs_command) {
+            for (r.at++; r.at < argc; r.at++) {
+                a->words[a->n_words++] = argv[r.at]; /* whatever they look like */
+            }
+            break;
+        }
         if (strcmp(word, "--") == 0) {
             a->command = argv + r.at + 1;
             r.at = argc;

@@ -223,32 +223,46 @@ static void on_report(struct locking *l)
 
 /* ---- getting there ---- */
 
+/* The ways in which a path can be used: none excludes another. */
+static const struct {
+    const char *mark, *also; /* in the name of a node below it */
+    const char *what;
+} uses[] = {
+    {"lock-", NULL, "a plain lock (neither --shared, --write nor --permits)"},
+    {"__READ__", "__WRIT__", "a read/write lock (--shared or --write)"},
+    {"leases", NULL, "a semaphore (--permits)"},
+};
+enum { N_USES = sizeof(uses) / sizeof(uses[0]) };
+
+static size_t use_of(enum held_kind kind)
+{
+    return kind == HELD_LOCK ? 0 : kind == HELD_LEASE ? 2 : 1;
+}
+
+static bool is_marked(const char *name, size_t use)
+{
+    return strstr(name, uses[use].mark) != NULL ||
+           (uses[use].also != NULL && strstr(name, uses[use].also) != NULL);
+}
+
 static bool mixes_kinds(struct locking *l, const char *path)
 {
     struct pawl_reply *reply;
-    bool is_rw = false, is_plain = false;
+    size_t n, other = N_USES;
 
     pawl_children(l->cli->client, path, NULL, &reply);
-    for (size_t i = 0; reply != NULL && reply->err == PAWL_OK && i < reply->children.n; i++) {
-        const char *name = reply->children.items[i];
-
-        is_rw |= strstr(name, "__READ__") != NULL || strstr(name, "__WRIT__") != NULL;
-        is_plain |= strstr(name, "lock-") != NULL;
+    n = reply != NULL && reply->err == PAWL_OK ? reply->children.n : 0;
+    for (size_t i = 0; i < n * N_USES; i++) {
+        if (i % N_USES != use_of(l->kind) &&
+            is_marked(reply->children.items[i / N_USES], i % N_USES)) {
+            other = i % N_USES;
+        }
     }
     pawl_reply_free(reply);
-    if (l->kind == HELD_LOCK && is_rw) {
-        cli_error(l->cli,
-                  "%s is held as a read/write lock, which a plain lock does not exclude: use "
-                  "--shared or --write",
-                  path);
-        return true;
+    if (other < N_USES) {
+        cli_error(l->cli, "%s is used as %s, which this does not exclude", path, uses[other].what);
     }
-    if ((l->kind == HELD_READ || l->kind == HELD_WRITE) && is_plain) {
-        cli_error(l->cli, "%s is held as a plain lock, which --shared and --write do not exclude",
-                  path);
-        return true;
-    }
-    return false;
+    return other < N_USES;
 }
 
 static bool any_mixes_kinds(struct locking *l)
@@ -454,11 +468,13 @@ static const struct option_spec lock_options[] = {
 static int signal_of(const char *text)
 {
     const char *name = strncmp(text, "SIG", 3) == 0 ? text + 3 : text;
+    char digits[16];
 
     for (int number = 1; number < NSIG; number++) {
         const char *known = sigabbrev_np(number);
 
-        if ((known != NULL && strcmp(known, name) == 0) || atoi(text) == number) {
+        snprintf(digits, sizeof(digits), "%d", number);
+        if ((known != NULL && strcmp(known, name) == 0) || strcmp(text, digits) == 0) {
             return number;
         }
     }

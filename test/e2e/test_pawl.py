@@ -77,6 +77,11 @@ class Tree(TestCase):
         self.assertRegex(holder.stderr.read(), rb"^pawl create: /here: session 0x\w+ has ended.*\n$")
         holder.stderr.close()
 
+    def test_data_that_look_like_an_option(self):
+        self.ok("create", "/dash", "-1")
+        self.ok("set", "-v", "0", "/dash", "--", "-x")
+        self.assertEqual(self.ok("get", "/dash"), "-x")
+
     def test_data_from_standard_input(self):
         self.ok("create", "/in")
         waits = self.begin("set", "/in", "-", stdin=subprocess.PIPE)

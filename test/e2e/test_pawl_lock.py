@@ -175,6 +175,9 @@ class Status(LockCase):
         for holder in holders:
             self.assertEqual(holder.stdout.readline(), b"in\n")
         self.assertEqual(self.lock("-n", "--permits", "2", "/sem", "--", "true")[0], TIMEOUT)
+        self.assertIn("a semaphore (--permits)", self.fails(CONFLICT, "lock", "/sem", "--", "true"))
+        self.hold()
+        self.assertIn("a plain lock", self.fails(CONFLICT, "lock", "-P", "1", "/job", "--", "true"))
 
     def test_readers_share_and_writers_do_not(self):
         def sharing():
@@ -193,6 +196,7 @@ class Status(LockCase):
                            (["-S", "-W", "/l", "--", "true"], "exclude"),
                            (["-w", "soon", "/l", "--", "true"], "duration"),
                            (["-d", "NOSUCH", "/l", "--", "true"], "signal"),
+                           (["-d", "15x", "/l", "--", "true"], "signal"),
                            (["/l", "/m", "/l", "--", "true"], "/l is named twice"),
                            (["l", "--", "true"], "bad arguments")):
             self.assertIn(what, self.fails(USAGE, "lock", *args))
