@@ -159,12 +159,21 @@ static struct pawl_ensemble *start_members(int n_voters, int n_observers, const 
     options.n_voters = n_voters;
     options.n_observers = n_observers;
     options.folder = where;
+    options.tick_ms = 1000; /* on a busy machine nobody is taken for dead */
     return start(&options);
 }
 
 static void wait_for_all(struct pawl_ensemble *e)
 {
     assert_int_equal(pawl_ensemble_wait(e, SOON_MS), PAWL_OK);
+}
+
+static int leader_of(struct pawl_ensemble *e)
+{
+    int leader;
+
+    wait_until((leader = pawl_ensemble_leader(e)) != 0);
+    return leader;
 }
 
 static void stop(struct pawl_ensemble *e)
@@ -204,7 +213,7 @@ static void lose_leaders(struct pawl_ensemble *e, int n_members, size_t *n_nodes
 
     for (int i = 0; i < 3; i++) {
         write_nodes(c, number, number + 10);
-        leader = pawl_ensemble_leader(e);
+        leader = leader_of(e);
         assert_int_equal(end(e, leader), PAWL_OK);
         assert_int_equal(pawl_ensemble_role(e, leader), PAWL_SERVER_NOT_SERVING);
         write_nodes(c, number + 10, number + 20);
@@ -356,27 +365,42 @@ static void a_port_stays_the_members_while_it_is_stopped(void **state)
     stop(e);
 }
 
-static void a_forked_child_keeps_nothing_of_it(void **state)
+/* A child that lives until it is hung up on. It has said that it runs: what fork() does in it, as
+ * late as it may come, is done. */
+static pid_t fork_child(int *hang_up)
 {
-    struct pawl_ensemble *e = start_members(3, 0, NULL);
-    char address[32];
-    int ends[2], status;
+    int running[2], ends[2];
     pid_t child;
-    char c;
+    char c = 0;
 
-    (void)state;
-    snprintf(address, sizeof(address), "%s", pawl_ensemble_address(e, 1));
+    assert_int_equal(pipe(running), 0);
     assert_int_equal(pipe(ends), 0);
     child = fork();
     if (child == 0) {
         close(ends[1]);
-        _exit(read(ends[0], &c, 1) == 0 ? 0 : 1);
+        _exit(write(running[1], &c, 1) == 1 && read(ends[0], &c, 1) == 0 ? 0 : 1);
     }
+    assert_int_equal(read(running[0], &c, 1), 1);
+    close(running[0]);
+    close(running[1]);
     close(ends[0]);
-    wait_for_all(e);
+    *hang_up = ends[1];
+    return child;
+}
+
+static void a_forked_child_keeps_nothing_of_it(void **state)
+{
+    struct pawl_ensemble *e = start_members(3, 0, NULL);
+    char address[32];
+    int hang_up, status;
+    pid_t child;
+
+    (void)state;
+    snprintf(address, sizeof(address), "%s", pawl_ensemble_address(e, 1));
+    child = fork_child(&hang_up);
     stop(e);
     assert_int_equal(try_to_connect(address), ECONNREFUSED);
-    close(ends[1]);
+    close(hang_up);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
 }
