@@ -112,7 +112,9 @@ static void on_log_piece(void *arg, struct bytes packets, bool is_last,
         on_log_unreadable(s, result);
         return;
     }
-    quorum_net_stream_write(c->net, s->stream, packets);
+    if (packets.len > 0) {
+        quorum_net_stream_write(c->net, s->stream, packets);
+    }
     if (is_last) {
         sending_end(s);
     } else if (quorum_net_stream_pending(c->net, s->stream) < STREAM_ROOM_BYTES) {

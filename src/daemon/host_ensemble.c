@@ -168,11 +168,12 @@ void host_ensemble_flush(struct host *h)
         return;
     }
     if (h->effects.diverged_zxid != 0) {
-        host_fail(h, PAWL_ERR_CORRUPT, EXIT_UNEXPECTED,
-                  "since transaction 0x%" PRIx64
-                  " this server's data is not the leader's. It stops: move version-2 away, and it "
-                  "fetches everything from the others",
-                  (uint64_t)h->effects.diverged_zxid);
+        host_fail(
+            h, PAWL_ERR_CORRUPT, EXIT_UNEXPECTED,
+            "after transaction 0x%" PRIx64
+            " (%s) this server's data is not the leader's. It stops: move version-2 away, and "
+            "it fetches everything from the others",
+            (uint64_t)h->effects.diverged_zxid, strbuf_cstr(&member_server(h->member)->differs));
         h->effects.diverged_zxid = 0;
     }
     carrier_flush(peers_carrier(h->peers));

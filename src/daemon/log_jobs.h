@@ -56,7 +56,9 @@ void log_truncate(struct log_jobs *jobs, int64_t zxid, log_done_fn done, void *a
 
 struct log_reading;
 
-/* PROPOSAL and COMMIT of each; lent. `is_last`: there is nothing more. An error is the end, too. */
+/* PROPOSAL and COMMIT of each; lent. `is_last`: there is nothing more. An error is the end, too. A
+ * piece may be empty: so much is read at once and no more, because what is appended waits for it.
+ */
 typedef void (*log_piece_fn)(void *arg, struct bytes packets, bool is_last,
                              const struct log_result *result);
 

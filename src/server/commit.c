@@ -264,17 +264,17 @@ static void count_commit(struct server *s, const struct txn *txn)
     }
 }
 
-static void log_difference(const struct server *s, const struct txn *txn)
+static void log_difference(struct server *s, const struct txn *txn)
 {
-    struct bytes path = txn->op.path;
-    char text[256];
+    char text[512];
 
+    strbuf_clear(&s->differs);
+    txn_describe(&s->differs, txn);
     snprintf(text, sizeof(text),
              "the tree differs from the leader's after transaction 0x%" PRIx64
-             " (%s of %.*s): its digest is %" PRIx64 " here, %" PRIx64 " there",
-             (uint64_t)txn->header.zxid, txn_type_name(txn->op.type),
-             path.len > 0 ? (int)path.len : 1, path.len > 0 ? (const char *)path.data : "-",
-             tree_digest(s->tree), (uint64_t)txn->digest);
+             " (%s): its digest is %" PRIx64 " here, %" PRIx64 " there",
+             (uint64_t)txn->header.zxid, strbuf_cstr(&s->differs), tree_digest(s->tree),
+             (uint64_t)txn->digest);
     if (s->diverged_zxid != 0) {
         log_error("%s", text);
     } else {

@@ -162,6 +162,7 @@ struct server *server_new(const struct server_options *options, struct role *rol
     list_init(&s->syncs);
     list_init(&s->joining);
     strbuf_init(&s->repaired, STRBUF_NO_LIMIT);
+    strbuf_init(&s->differs, STRBUF_NO_LIMIT);
     metrics_init(&s->stats, prng_next(&s->prng));
     s->trace_mask = 306;
     s->facts = (struct server_facts){.secure_client_port = -1, .listen_backlog = -1};
@@ -195,6 +196,7 @@ void server_free(struct server *s)
     identity_fini(&s->self);
     metrics_fini(&s->stats);
     strbuf_fini(&s->repaired);
+    strbuf_fini(&s->differs);
     free(s->results);
     free(s);
 }

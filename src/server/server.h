@@ -111,6 +111,7 @@ struct server {
 
     int64_t applied_zxid;
     int64_t differs_zxid;  /* the last one compared, if the tree after it was not the leader's */
+    struct strbuf differs; /* what that was, and of which nodes, for a person */
     int64_t diverged_zxid; /* the first at which this tree is not the leader's; 0: none */
     int64_t now_us;
     int64_t wall_ms;

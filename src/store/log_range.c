@@ -19,6 +19,7 @@ struct log_range {
 int log_range_open(struct disk *disk, const struct txnlog_reader_options *options, int64_t first,
                    int64_t last, struct log_range **out)
 {
+    struct txnlog_reader_options whole = *options;
     struct log_range *r = must_zalloc(sizeof(*r));
     int rc;
 
@@ -26,7 +27,8 @@ int log_range_open(struct disk *disk, const struct txnlog_reader_options *option
     r->first = first;
     r->last = last;
     r->previous = -1;
-    rc = txnlog_reader_open(disk, options, first, &r->reader);
+    whole.whole_files = true; /* what comes before the first one counts as read, too */
+    rc = txnlog_reader_open(disk, &whole, first, &r->reader);
     if (rc != 0) {
         free(r);
         return rc;
@@ -43,10 +45,11 @@ void log_range_close(struct log_range *r)
     }
 }
 
-/* A repeat stands for the same transaction; whoever is behind it is told only once. */
-static bool is_repeat(const struct log_range *r, int64_t zxid)
+/* What the file has before the range; or a repeat, which stands for the same transaction: whoever
+ * is behind it is told only once. */
+static bool is_passed_over(const struct log_range *r, int64_t zxid)
 {
-    return r->previous >= 0 && zxid <= r->previous;
+    return r->previous < 0 ? zxid < r->first : zxid <= r->previous;
 }
 
 static bool is_next(const struct log_range *r, int64_t zxid)
@@ -88,7 +91,8 @@ int log_range_read(struct log_range *r, size_t budget_bytes, log_range_fn fn, vo
             return range_end(r, found);
         }
         zxid = record.txn.header.zxid;
-        if (is_repeat(r, zxid)) {
+        n_bytes += record.payload.len;
+        if (is_passed_over(r, zxid)) {
             continue;
         }
         if (!is_next(r, zxid)) {
@@ -96,7 +100,6 @@ int log_range_read(struct log_range *r, size_t budget_bytes, log_range_fn fn, vo
         }
         fn(zxid, record.payload, arg);
         r->previous = zxid;
-        n_bytes += record.payload.len;
         *done = zxid == r->last;
     }
     return 0;

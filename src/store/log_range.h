@@ -23,8 +23,9 @@ void log_range_close(struct log_range *r); /* NULL is allowed */
 
 typedef void (*log_range_fn)(int64_t zxid, struct bytes payload, void *arg);
 
-/* Calls `fn` for the next ones, until their payloads have come to `budget_bytes` or the range is at
- * its end, which `*done` tells. PAWL_ERR_CORRUPT: the log does not have it so; `reason` says why.
+/* Calls `fn` for the next ones, until payloads of `budget_bytes` have been read or the range is at
+ * its end, which `*done` tells. What the first file has before the range is read as well: a call
+ * may come to nothing. PAWL_ERR_CORRUPT: the log does not have it so; `reason` says why.
  */
 int log_range_read(struct log_range *r, size_t budget_bytes, log_range_fn fn, void *arg,
                    bool *done);

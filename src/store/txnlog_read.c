@@ -638,7 +638,7 @@ int txnlog_reader_open(struct disk *disk, const struct txnlog_reader_options *op
     r->limit = options->limit_bytes != 0 ? options->limit_bytes : TXNLOG_DEFAULT_LIMIT;
     r->own_log = options->own_log;
     r->from = from;
-    r->skipping = true;
+    r->skipping = !options->whole_files;
     r->files = files;
     r->last_zxid = -1;
     r->found = TXNLOG_RECORD;

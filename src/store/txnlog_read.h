@@ -18,6 +18,7 @@
 struct txnlog_reader;
 
 struct txnlog_reader_options {
+    bool whole_files;   /* also what the first file has before `from` */
     const char *folder; /* inside the disk, "version-2" */
     size_t limit_bytes; /* of one record; 0: ZooKeeper's default */
     int64_t own_log;    /* the log that durable.h knows to be ours, by its zxid; 0: none */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/txn.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 static bool txn_is_known(int32_t type)
 {
     switch (type) {
@@ -273,5 +277,88 @@ const char *txn_type_name(int32_t type)
         return "closeSession";
     default:
         return "unknown";
+    }
+}
+
+/* ---- in words ---- */
+
+enum { PATH_SHOWN_BYTES = 120 };
+
+/* The first and the last path by name. */
+struct path_range {
+    struct bytes first, last;
+    int32_t n;
+};
+
+static bool is_before(struct bytes a, struct bytes b)
+{
+    int order = memcmp(a.data, b.data, a.len < b.len ? a.len : b.len);
+
+    return order != 0 ? order < 0 : a.len < b.len;
+}
+
+static void range_add(struct path_range *r, struct bytes path)
+{
+    if (path.len == 0) {
+        return;
+    }
+    if (r->n == 0 || is_before(path, r->first)) {
+        r->first = path;
+    }
+    if (r->n == 0 || is_before(r->last, path)) {
+        r->last = path;
+    }
+    r->n++;
+}
+
+static void range_of_multi(struct path_range *r, const struct txn_op *op)
+{
+    struct jute_reader reader = jute_reader_of(op->multi);
+    struct txn_op part;
+
+    for (int32_t i = 0; i < op->n_multi && txn_multi_next(&reader, &part) == TXN_OK; i++) {
+        range_add(r, part.path);
+    }
+}
+
+static void range_of_deleted(struct path_range *r, const struct string_list *deleted)
+{
+    struct jute_reader reader = jute_reader_of(deleted->elements);
+
+    for (int32_t i = 0; i < deleted->count; i++) {
+        range_add(r, jute_read_buffer(&reader));
+    }
+}
+
+static void append_path(struct strbuf *b, struct bytes path)
+{
+    bool is_long = path.len > PATH_SHOWN_BYTES;
+
+    strbuf_append(b, path.data, is_long ? PATH_SHOWN_BYTES : path.len);
+    strbuf_append_str(b, is_long ? "..." : "");
+}
+
+void txn_describe(struct strbuf *b, const struct txn *txn)
+{
+    struct path_range range = {0};
+    char text[64];
+
+    strbuf_append_str(b, txn_type_name(txn->op.type));
+    range_add(&range, txn->op.path);
+    if (txn->op.type == TXN_MULTI) {
+        snprintf(text, sizeof(text), " of %" PRId32 " operations", txn->op.n_multi);
+        strbuf_append_str(b, text);
+        range_of_multi(&range, &txn->op);
+    } else if (txn->op.type == TXN_CLOSE_SESSION) {
+        range_of_deleted(&range, &txn->op.deleted);
+    }
+    if (range.n == 0) {
+        return;
+    }
+    strbuf_append_str(b, " on ");
+    append_path(b, range.first);
+    if (range.n > 1) {
+        strbuf_append_str(b, " to ");
+        append_path(b, range.last);
     }
 }

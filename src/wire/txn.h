@@ -82,6 +82,10 @@ void txn_header_write(struct strbuf *b, const struct txn_header *h);
 void txn_op_write(struct strbuf *b, const struct txn_op *op);
 void txn_digest_write(struct strbuf *b, int64_t digest);
 
+/* "setData on /a", "multi of 3 operations on /a to /z": what it is and which nodes it concerns, the
+ * first and the last path by name, each cut short where it is long. For logs. */
+void txn_describe(struct strbuf *b, const struct txn *txn);
+
 /* "create", "setData": for logs and traces; "unknown" for others. */
 const char *txn_type_name(int32_t type);
 

@@ -688,6 +688,7 @@ static void a_tree_that_is_not_the_leaders_is_shown_to_nobody(void **state)
     tree_set_data(tree, tree_find(tree, bytes_str("/a")), bytes_str("bad"), 1, 1, 1);
     assert_string_equal(ask(leader, c, fixture_create_request("/b", "", 0)), "1 OK\n");
     assert_int_equal(f.diverged_zxid, ensemble_node_server(leader)->applied_zxid);
+    assert_string_equal(strbuf_cstr(&ensemble_node_server(follower)->differs), "create on /b");
     assert_int_equal(reader->state, CONNECTION_CLOSING);
     assert_false(role_serves(ensemble_node_server(follower)->role));
     ensemble_fixture_fini(&f);

@@ -593,6 +593,30 @@ static void a_range_is_read_in_pieces_while_the_log_goes_on(void **state)
     sim_disk_free(s);
 }
 
+/* It is a file's last one: what comes before it takes time, too, and whoever appends waits. */
+static void what_is_before_a_range_is_read_in_pieces_as_well(void **state)
+{
+    struct txnlog_reader_options options = {.folder = STORE_FOLDER};
+    struct reading reading = {.next = 33};
+    struct txnlog *log;
+    struct sim_disk *s = member_disk(1, 40, &log);
+    struct log_range *r;
+    bool done = false;
+
+    (void)state;
+    assert_int_equal(log_range_open(sim_disk_disk(s), &options, 33, 33, &r), 0);
+    assert_int_equal(log_range_read(r, 1, expect_next, &reading, &done), 0);
+    assert_false(done);
+    assert_int_equal(reading.n_bytes, 0);
+    while (!done) {
+        assert_int_equal(log_range_read(r, 1, expect_next, &reading, &done), 0);
+    }
+    assert_int_equal(reading.next, 34);
+    log_range_close(r);
+    txnlog_close(log);
+    sim_disk_free(s);
+}
+
 static void a_range_that_is_not_there_is_an_error(void **state)
 {
     struct txnlog_reader_options options = {.folder = STORE_FOLDER};
@@ -635,6 +659,7 @@ int main(void)
         cmocka_unit_test(a_stream_of_zookeepers_becomes_a_snapshot),
         cmocka_unit_test(our_stream_is_zookeepers),
         cmocka_unit_test(a_range_is_read_in_pieces_while_the_log_goes_on),
+        cmocka_unit_test(what_is_before_a_range_is_read_in_pieces_as_well),
         cmocka_unit_test(a_range_that_is_not_there_is_an_error),
     };
     int rc;

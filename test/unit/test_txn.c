@@ -309,6 +309,54 @@ static void cut_payloads_are_short(void **state)
     }
 }
 
+static void multi_add(struct strbuf *b, int32_t type, const char *path)
+{
+    struct txn_op op = {.type = type, .path = bytes_str(path), .version = 1};
+    size_t at;
+
+    jute_write_int(b, type);
+    at = b->len;
+    jute_write_int(b, 0);
+    txn_op_write(b, &op);
+    store_u32(b->data + at, (uint32_t)(b->len - at - 4));
+}
+
+static void expect_words(const struct txn *txn, const char *words)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    txn_describe(&b, txn);
+    assert_string_equal(strbuf_cstr(&b), words);
+    strbuf_fini(&b);
+}
+
+static void a_transaction_in_words_names_its_nodes(void **state)
+{
+    struct txn set = {.op = {.type = TXN_SET_DATA, .path = bytes_str("/a")}};
+    struct txn multi = {.op = {.type = TXN_MULTI, .n_multi = 3}};
+    struct txn close = {.op = {.type = TXN_CLOSE_SESSION, .deleted.count = 2}};
+    struct strbuf parts, paths;
+
+    (void)state;
+    expect_words(&set, "setData on /a");
+    strbuf_init(&parts, STRBUF_NO_LIMIT);
+    multi_add(&parts, TXN_SET_DATA, "/b/c");
+    multi_add(&parts, TXN_DELETE, "/b/a");
+    multi_add(&parts, TXN_DELETE, "/b");
+    multi.op.multi = strbuf_bytes(&parts);
+    expect_words(&multi, "multi of 3 operations on /b to /b/c");
+    strbuf_init(&paths, STRBUF_NO_LIMIT);
+    jute_write_str(&paths, "/y");
+    jute_write_str(&paths, "/x");
+    close.op.deleted.elements = strbuf_bytes(&paths);
+    expect_words(&close, "closeSession on /x to /y");
+    close.op.deleted.count = -1;
+    expect_words(&close, "closeSession");
+    strbuf_fini(&parts);
+    strbuf_fini(&paths);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +366,7 @@ int main(void)
         cmocka_unit_test(an_unknown_type_is_said),
         cmocka_unit_test(a_multi_takes_no_multi_and_no_null),
         cmocka_unit_test(cut_payloads_are_short),
+        cmocka_unit_test(a_transaction_in_words_names_its_nodes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
