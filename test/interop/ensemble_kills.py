@@ -61,15 +61,16 @@ class Client(threading.Thread):
         self.last_contact = time.monotonic()
         self.seen = {}              # key: version, by this session
         self.conn = None
-        self.leave = False
+        self.leave = self.gone = False
         self.error = None
 
     def run(self):
         try:
-            while not self.leave:
+            while not self.gone:
                 try:
                     self.connect()
                     self.load()
+                    self.end_session()
                 except (zk.Closed, zk.Timeout, OSError):
                     self.under_way.clear()
                     self.conn.close()
@@ -117,6 +118,14 @@ class Client(threading.Thread):
                 self.receive()
         while self.under_way:
             self.receive()
+
+    def end_session(self):
+        """Its ephemeral node was there to the last, and goes with it."""
+        self.make_place()
+        del self.created[self.root + "/e"]
+        self.gone = True
+        self.conn.call(zk.CLOSE_SESSION, {})
+        self.conn.close()
 
     def make_place(self):
         """Its folder and its ephemeral node; when it comes back, they must be there."""
@@ -424,7 +433,8 @@ class Story:
         reply, _ = conn.call(zk.GET_CHILDREN, {"path": "/ghosts", "watch": False})
         conn.call(zk.CLOSE_SESSION, {})
         conn.close()
-        return reply.body["children"] == []
+        return reply.body["children"] == [] and all(
+            pe.mntr(m).get("zk_ephemerals_count") == "0" for m in self.members)
 
     def judge(self, tree):
         for i in range(REGISTERS):
