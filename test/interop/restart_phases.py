@@ -18,6 +18,7 @@ import tempfile
 
 import ensemble
 import pawld_ensemble as pe
+import servers
 import tree_dump
 import zkwire as zk
 from patience import wait_until
@@ -26,6 +27,19 @@ from quorum_proxy import QuorumProxy
 SECONDS = 120
 MORE_THAN_ANY_SYNC = 60  # packets
 SESSION_MS = 60000
+
+
+def give_another_history(member):
+    """Its folder becomes one of a server that stood alone."""
+    shutil.rmtree(os.path.join(member.data_dir, "version-2"))
+    kind = servers.ApacheServer if member.kind == "a" else servers.PawlServer
+    alone = kind(dir=member.dir, config=tree_dump.SUPER_CONFIG)
+    alone.start()
+    conn = pe.connect(alone)
+    for i in range(5):
+        pe.create(conn, "/foreign%d" % i)
+    conn.close()
+    alone.kill9()
 
 
 class Phases:
@@ -61,6 +75,16 @@ class Phases:
         """DIFF: the others have gone on."""
         self.learner.kill9()
         self.write(self.leader_of_the_rest())
+
+    def follow(self):
+        """It has the highest id, and may lead: then it steps back. One of the others dies, and it is needed
+        for a quorum."""
+        if self.learner.mode() == "leader":
+            self.lack()
+            self.learner.start(wait=False)
+            pe.wait_settled(self.members)
+        if not self.learner.is_observer:
+            self.without_one()
 
     def leader_of_the_rest(self):
         def lead():
@@ -101,16 +125,17 @@ class Phases:
     def have_another_history(self):
         """SNAP: its folder is one of a server that stood alone."""
         self.learner.kill9()
-        shutil.rmtree(os.path.join(self.learner.data_dir, "version-2"))
-        alone = ensemble.MEMBERS[self.learner.kind].__mro__[2](
-            dir=self.learner.dir, config=tree_dump.SUPER_CONFIG)
-        alone.start()
-        conn = pe.connect(alone)
-        for i in range(5):
-            pe.create(conn, "/foreign%d" % i)
-        conn.close()
-        alone.kill9()
+        give_another_history(self.learner)
         self.write(self.leader_of_the_rest(), 1)
+
+    def without_one(self):
+        """The learner is needed for a quorum, and is enough for it."""
+        dead = next(m for m in self.rest if m.mode() == "follower")
+        dead.kill9()
+        self.write(self.learner)
+        self.write(self.leader_of_the_rest())
+        dead.start(wait=False)
+        pe.wait_settled(self.members)
 
     # -- cutting --
 
@@ -158,6 +183,7 @@ class Phases:
             pe.wait_settled(self.members)
             self.write(self.rest[0])
             if only in (None, "DIFF"):
+                self.follow()
                 self.every_phase("DIFF", self.lack)
             if only in (None, "TRUNC") and not self.learner.is_observer:
                 self.every_phase("TRUNC", self.be_alone)

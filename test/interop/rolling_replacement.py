@@ -4,8 +4,8 @@
 
     rolling_replacement.py --program BUILD/recipe_peer [--kill]
 
-Meanwhile clients write and read as in ensemble_kills.py, a libpawl client and kazoo hold a lock each
-and wait for the other's. Nobody is restarted but the servers. In the end nothing acknowledged is
+Meanwhile clients write and read as in ensemble_kills.py, libpawl and kazoo hold a lock each and wait for
+the other's, and so do libpawl and Java Curator. Nobody is restarted but the servers. In the end nothing acknowledged is
 missing, no session was lost, each lock still has its first holder and goes to the one that waits.
 """
 import argparse
@@ -17,6 +17,8 @@ import tempfile
 
 from kazoo.client import KazooClient
 
+import curator_check
+import curator_recipes
 import ensemble
 import ensemble_kills as kills
 import kazoo_lock
@@ -27,12 +29,22 @@ LONG_MS = 600000
 
 
 class Locks:
-    """/lock/ours is held by libpawl and wanted by kazoo, /lock/theirs the other way round."""
+    """/lock/ours is held by libpawl and wanted by kazoo, /lock/theirs the other way round; /lock/pawl is
+    held by libpawl and wanted by Curator, /lock/curator the other way round."""
 
-    def __init__(self, program, addresses):
+    PATHS = ("/lock/ours", "/lock/theirs", "/lock/pawl", "/lock/curator")
+
+    def __init__(self, program, class_path, addresses):
         self.referee = peers.Referee()
-        self.peer = peers.Peer("libpawl", [program, addresses, str(SESSION_MS),
-                                           str(self.referee.port)]).wait_ready()
+        arguments = [addresses, str(SESSION_MS), str(self.referee.port)]
+        self.java = peers.Peer("Curator", ["java", "-Xmx64m", "-XX:+UseSerialGC",
+                                           "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-cp",
+                                           class_path, "CuratorPeer"] + arguments)
+        self.peer = peers.Peer("libpawl", [program] + arguments)
+        for peer in (self.java, self.peer):
+            peer.wait_ready()
+        self.curators = (((self.peer, "c"), (self.java, "j"), "/lock/pawl"),
+                         ((self.java, "k"), (self.peer, "d"), "/lock/curator"))
         self.kazoo = KazooClient(addresses, timeout=SESSION_MS / 1000)
         self.kazoo.start()
         self.lost = []
@@ -45,18 +57,23 @@ class Locks:
         self.kazoo_waits = kazoo_lock.Waiter(self.kazoo.Lock("/lock/ours"))
         self.peer_waits = self.peer.tell("b", "mutex-acquire", "/lock/theirs", LONG_MS,
                                          kazoo_lock.MARKER)
-        for path in ("/lock/ours", "/lock/theirs"):
+        self.waiters = []
+        for (holder, actor), (other, other_actor), path in self.curators:
+            assert holder.ask(actor, "mutex-acquire", path, LONG_MS) == "yes"
+            self.waiters.append(other.tell(other_actor, "mutex-acquire", path, LONG_MS))
+        for path in self.PATHS:
             peers.wait_until(lambda: len(self.kazoo.get_children(path)) == 2, "both at " + path)
         self.queues = self.look()
 
     def look(self):
         return [sorted(self.kazoo.retry(self.kazoo.get_children, path), key=lambda n: n[-10:])
-                for path in ("/lock/ours", "/lock/theirs")]
+                for path in self.PATHS]
 
     def check(self):
         """Nobody has moved."""
         assert self.look() == self.queues, (self.look(), self.queues)
         assert self.peer_waits.waits() and not self.kazoo_waits.held.is_set(), "a lock held twice"
+        assert all(waiter.waits() for waiter in self.waiters), "a lock held twice"
         assert not self.lost, "kazoo's session was lost"
 
     def give(self):
@@ -66,9 +83,14 @@ class Locks:
         self.theirs.release()
         assert self.peer_waits.get() == "yes"
         self.peer.ask("b", "mutex-release", "/lock/theirs")
+        for ((holder, actor), (other, other_actor), path), waiter in zip(self.curators, self.waiters):
+            holder.ask(actor, "mutex-release", path)
+            assert waiter.get() == "yes"
+            other.ask(other_actor, "mutex-release", path)
 
     def close(self):
         self.peer.close()
+        self.java.close()
         self.kazoo.stop()
         self.kazoo.close()
         self.referee.close()
@@ -104,7 +126,8 @@ class Story(kills.Story):
         locks = None
         try:
             self.begin()
-            locks = Locks(self.options.program, ",".join(m.address for m in self.members))
+            locks = Locks(self.options.program, self.options.class_path,
+                          ",".join(m.address for m in self.members))
             locks.take()
             for kind in self.options.then:
                 self.replace_all(kind, locks)
@@ -130,7 +153,11 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     logging.disable(logging.WARNING)  # kazoo's lines about every connection that ends
+    if curator_check.missing():
+        print("skipped: no %s" % curator_check.missing())
+        return curator_check.SKIP
     folder = tempfile.mkdtemp(prefix="rolling-replacement-")
+    options.class_path = curator_recipes.compile_peer(os.path.join(folder, "classes"))
     try:
         Story(options, folder).play()
     except Exception as e:  # whatever it was: the logs are kept
