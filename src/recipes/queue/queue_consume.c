@@ -66,10 +66,12 @@ static void job_drop(struct pawl_queue *q)
     }
 }
 
-/* One of a session that has ended goes by itself, and what is there may be somebody else's. */
+/* One of a session that has ended goes by itself, and what is there may be somebody else's. Before
+ * it is made it belongs to no session; a client whose session was lost has none either. */
 static bool lock_is_ours(const struct pawl_queue *q)
 {
-    return q->job.lock != NULL && q->job.session_id == q->r.e->core->session_id;
+    return q->job.lock != NULL && q->job.session_id != 0 &&
+           q->job.session_id == q->r.e->core->session_id;
 }
 
 /* The item is gone: nobody locks it any more, so it does not matter when the lock goes. */
