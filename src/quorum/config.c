@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
-#include "quorum/broken.h"
+#include "base/broken.h"
 
 /* What is true of a configuration between any two calls. */
 static void quorum_config_invariants(const struct quorum_config *c)

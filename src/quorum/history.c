@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/broken.h"
 #include "base/memory.h"
-#include "quorum/broken.h"
 
 void history_init(struct history *h, int64_t base)
 {

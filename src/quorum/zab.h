@@ -9,9 +9,9 @@
 #ifndef PAWL_QUORUM_ZAB_H
 #define PAWL_QUORUM_ZAB_H
 
+#include "base/broken.h"
 #include "base/list.h"
 #include "base/prng.h"
-#include "quorum/broken.h"
 #include "quorum/config.h"
 #include "quorum/election.h"
 #include "quorum/quorum.h"

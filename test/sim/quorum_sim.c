@@ -9,7 +9,7 @@
  *
  * A seed whose run breaks a rule is made shorter by leaving out as much of its plan as possible,
  * and its replay line is printed; --quiet: it is not. With --break, a rule of the quorum does not
- * hold (quorum/broken.h), and the program fails when none of the seeds finds that. */
+ * hold (base/broken.h), and the program fails when none of the seeds finds that. */
 #include "quorum_sim.h"
 
 #include <inttypes.h>
@@ -18,8 +18,9 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "quorum/broken.h"
+#include "sim_broken.h"
 #include "sim_ensemble_scenario.h"
+#include "sim_shrink.h"
 
 enum { MOST_RUNS_TO_SHRINK = 2000 };
 
@@ -31,12 +32,6 @@ struct options {
 };
 
 /* ---- shorter ---- */
-
-/* Which items of a plan are kept. */
-struct selection {
-    bool *kept;
-    size_t n, n_kept;
-};
 
 static void select_items(struct trouble_plan *out, const struct trouble_plan *whole,
                          const struct selection *s)
@@ -57,71 +52,32 @@ static bool same_rule(const char *a, const char *b)
     return len == strcspn(b, ":") && memcmp(a, b, len) == 0;
 }
 
+struct failing {
+    const struct trouble_plan *whole;
+    char *why;
+};
+
 /* In the same way. */
-static bool still_fails(const struct trouble_plan *whole, const struct selection *s,
-                        char why[SIM_WHY_BYTES])
+static bool still_fails(void *arg, const struct selection *s)
 {
+    struct failing *f = arg;
     struct totals ignored = {0};
     struct trouble_plan plan;
     char now[SIM_WHY_BYTES];
     bool failed;
 
-    select_items(&plan, whole, s);
-    failed = !sim_run(&plan, NULL, &ignored, now) && same_rule(now, why);
+    select_items(&plan, f->whole, s);
+    failed = !sim_run(&plan, NULL, &ignored, now) && same_rule(now, f->why);
     trouble_plan_fini(&plan);
     if (failed) {
-        memcpy(why, now, sizeof(now));
+        memcpy(f->why, now, sizeof(now));
     }
     return failed;
-}
-
-/* Leaves out the `many` kept items from the `at`-th on; false: then nothing fails any more. */
-static bool leave_out(const struct trouble_plan *whole, struct selection *s, size_t at, size_t many,
-                      char why[SIM_WHY_BYTES])
-{
-    bool *before = must_alloc(s->n * sizeof(bool));
-    size_t seen = 0, n_before = s->n_kept;
-    bool fails;
-
-    memcpy(before, s->kept, s->n * sizeof(bool));
-    for (size_t i = 0; i < s->n; i++) {
-        if (s->kept[i] && seen++ >= at && seen <= at + many) {
-            s->kept[i] = false;
-            s->n_kept--;
-        }
-    }
-    fails = still_fails(whole, s, why);
-    if (!fails) {
-        memcpy(s->kept, before, s->n * sizeof(bool));
-        s->n_kept = n_before;
-    }
-    free(before);
-    return fails;
-}
-
-/* Half of it, a quarter of it, ... single items, as long as it goes on failing. */
-static void shrink(const struct trouble_plan *whole, struct selection *s, char why[SIM_WHY_BYTES])
-{
-    size_t many = s->n_kept / 2, runs = 0;
-    bool shorter;
-
-    while (many > 0 && runs < MOST_RUNS_TO_SHRINK) {
-        shorter = false;
-        for (size_t at = 0; at < s->n_kept && runs < MOST_RUNS_TO_SHRINK; runs++) {
-            if (leave_out(whole, s, at, many, why)) {
-                shorter = true;
-            } else {
-                at += many;
-            }
-        }
-        many = many > 1 ? many / 2 : shorter ? 1 : 0;
-    }
 }
 
 static void print_replay(const struct trouble_plan *whole, const struct selection *s,
                          const struct options *o)
 {
-    const char *comma = "";
     struct strbuf line;
 
     strbuf_init(&line, STRBUF_NO_LIMIT);
@@ -140,52 +96,27 @@ static void print_replay(const struct trouble_plan *whole, const struct selectio
         printf(" --break %s", o->broken);
     }
     printf(" --trace --keep ");
-    for (size_t i = 0; i < whole->n; i++) {
-        if (s->kept[i]) {
-            printf("%s%zu", comma, i);
-            comma = ",";
-        }
-    }
-    printf("%s\n", s->n_kept == 0 ? "none" : "");
+    selection_print(s);
+    printf("\n");
     strbuf_fini(&line);
-}
-
-static void select_all(struct selection *s, size_t n)
-{
-    s->kept = must_alloc((n + 1) * sizeof(bool));
-    memset(s->kept, true, n);
-    s->n = s->n_kept = n;
 }
 
 static void report_failure(const struct trouble_plan *plan, const struct options *o,
                            char why[SIM_WHY_BYTES])
 {
+    struct failing f = {plan, why};
     struct selection s;
 
     printf("seed %" PRIu64 ", %d voters, %d observers: %s\n", plan->seed, plan->n_voters,
            plan->n_observers, why);
-    select_all(&s, plan->n);
-    shrink(plan, &s, why);
+    selection_all(&s, plan->n);
+    selection_shrink(&s, MOST_RUNS_TO_SHRINK, still_fails, &f);
     printf("with %zu of %zu items of its plan: %s\n", s.n_kept, s.n, why);
     print_replay(plan, &s, o);
-    free(s.kept);
+    selection_fini(&s);
 }
 
 /* ---- seeds ---- */
-
-static void select_listed(struct selection *s, const char *list)
-{
-    char *end;
-
-    memset(s->kept, false, s->n);
-    for (; *list >= '0' && *list <= '9'; list = *end == ',' ? end + 1 : end) {
-        unsigned long i = strtoul(list, &end, 10);
-
-        if (i < s->n) {
-            s->kept[i] = true;
-        }
-    }
-}
 
 /* A run of a part of a plan, as --keep lists it. */
 static bool run_part(const struct trouble_plan *whole, const struct options *o, struct totals *t,
@@ -195,12 +126,11 @@ static bool run_part(const struct trouble_plan *whole, const struct options *o, 
     struct trouble_plan part;
     bool good;
 
-    select_all(&s, whole->n);
-    select_listed(&s, o->keep);
+    selection_listed(&s, whole->n, o->keep);
     select_items(&part, whole, &s);
     good = sim_run(&part, o->trace ? stdout : NULL, t, why);
     trouble_plan_fini(&part);
-    free(s.kept);
+    selection_fini(&s);
     if (!good) {
         printf("seed %" PRIu64 ": %s\n", whole->seed, why);
     }
@@ -252,23 +182,6 @@ static int run_seeds(const struct options *o)
 
 /* ---- the command line ---- */
 
-static const char *const rules[N_BROKEN_RULES] = {[BROKEN_NONE] = "NONE",
-#define RULE(name) [BROKEN_##name] = #name,
-                                                  BROKEN_RULES(RULE)
-#undef RULE
-};
-
-static bool break_rule(const char *name)
-{
-    for (int i = 0; i < N_BROKEN_RULES; i++) {
-        if (strcmp(rules[i], name) == 0) {
-            broken_rule = (enum broken_rule)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool read_seeds(const char *text, struct options *o)
 {
     char *end;
@@ -292,7 +205,7 @@ static bool read_option(const char *option, const char *value, struct options *o
     }
     if (strcmp(option, "--break") == 0) {
         o->broken = value;
-        return break_rule(value);
+        return sim_break(value);
     }
     if (strcmp(option, "--keep") == 0) {
         o->keep = value;

@@ -2,16 +2,13 @@
 /* recipe_sim.c - the real recipes on the real client against the real server, over links, disks and
  * clocks that misbehave, by seed.
  *
- *   pawl-recipe-sim [--seed N] [--seeds COUNT] [--recipe NAME] [--scenario NAME] [--verbose]
- *
  * Links are slow, cut (also in the middle of a frame) or silent; the server restarts from its disk
  * or its disk is slow; sessions end early; processes are paused beyond their session, killed,
  * closed, or hand their session over; computers sleep or are stopped; permissions and wall clocks
  * change, the server's with a restart; the server may be of an older version; nodes are deleted by
  * hand; users cancel, time out and free what they use at any moment. What must be so is checked in
- * true time, which no client knows. Without --seed the scenarios run, too. A failure prints the
- * line that replays it; the same seed gives the same run.
- */
+ * true time, which no client knows. The same seed gives the same run; recipe_seeds.c has the
+ * command line. */
 #include "sim/recipe_sim.h"
 
 #include <stdio.h>
@@ -22,18 +19,17 @@
 #include "client/gzip.h"
 #include "pawl/error.h"
 #include "recipes/core/grant.h"
-#include "sim/scenarios_recipes.h"
 #include "sim/sim_ensemble_plan.h"
+#include "sim/sim_shrink.h"
 
 enum { CALM_LIMIT_MS = 60000, FREED_LIMIT_MS = 30000, SETTLED_TICKS = 120 };
 
-static const struct kind *const kinds[] = {
+const struct kind *const kinds[N_KINDS] = {
     &lock_kind,           &rwlock_kind,       &semaphore_kind, &latch_kind, &barrier_kind,
     &double_barrier_kind, &queue_kind,        &counter_kind,   &cache_kind, &mutex_kind,
     &multilock_kind,      &selector_kind,     &node_kind,      &group_kind, &discovery_kind,
     &value_kind,          &simple_queue_kind, &calls_kind,
 };
-enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 /* ---- for kinds ---- */
 
@@ -431,7 +427,6 @@ static void make_trouble(struct sim *s)
     if (m == NULL || m->client == NULL) {
         return;
     }
-    s->n_faults++;
     switch (sim_below(s, 30)) {
     default: /* the commonest */
         world_cut(m, BOTH_WAYS);
@@ -509,6 +504,20 @@ static void make_trouble(struct sim *s)
     }
 }
 
+/* Each has its chance to itself: without it, what follows is the same as far as possible. */
+static void next_trouble(struct sim *s)
+{
+    size_t item = s->keep_from + (size_t)s->n_faults++;
+    struct prng random = s->w->random;
+
+    if (s->keep != NULL && !selection_has(s->keep, item)) {
+        return;
+    }
+    prng_seed(&s->w->random, s->w->seed * 100003 + item);
+    make_trouble(s);
+    s->w->random = random;
+}
+
 /* ---- the world's hooks ---- */
 
 static int64_t next_ms(void *sim)
@@ -535,7 +544,7 @@ static void act(void *sim)
 
     if (s->w->trouble && sim_now_ms(s) >= s->fault_ms) {
         s->fault_ms = sim_now_ms(s) + 1 + sim_below(s, 2 * s->fault_pause_ms);
-        make_trouble(s);
+        next_trouble(s);
     }
     if (s->calm) {
         allow_everything(s);
@@ -775,17 +784,6 @@ static void end(struct sim *s)
     }
 }
 
-struct totals {
-    uint64_t events, done, faults;
-    int64_t longest_calm_ms, simulated_ms;
-};
-
-struct run_options {
-    bool verbose;
-    bool ensemble; /* of so many voters, 0: by the seed; else the server stands alone */
-    int n_voters;
-};
-
 /* Everybody serves again soon, and has the same. */
 static void check_settled(struct sim *s, const struct trouble_plan *plan)
 {
@@ -831,18 +829,45 @@ static void add_up(struct totals *totals, const struct sim *s, const struct run_
     }
 }
 
-static void run(uint64_t seed, const struct kind *kind, const struct run_options *o,
-                struct totals *totals)
+/* The ensemble's plan, or what is left of it. */
+static void make_plan(struct trouble_plan *plan, uint64_t seed, const struct run_options *o)
+{
+    size_t n = 0;
+
+    trouble_plan_make_real(plan, seed, o->n_voters);
+    for (size_t i = 0; i < plan->n; i++) {
+        if (o->keep == NULL || selection_has(o->keep, i)) {
+            plan->items[n++] = plan->items[i];
+        }
+    }
+    plan->n = n;
+}
+
+static size_t n_planned(uint64_t seed, const struct run_options *o)
+{
+    struct trouble_plan plan;
+    size_t n;
+
+    trouble_plan_make_real(&plan, seed, o->n_voters);
+    n = plan.n;
+    trouble_plan_fini(&plan);
+    return n;
+}
+
+void sim_run(uint64_t seed, const struct kind *kind, const struct run_options *o,
+             struct totals *totals)
 {
     struct sim *s = must_zalloc(sizeof(*s));
     struct trouble_plan plan = {0};
-    char replay[64];
+    char replay[128];
 
-    snprintf(replay, sizeof(replay), "%s --recipe %s --seed %llu", o->ensemble ? "--ensemble" : "",
+    snprintf(replay, sizeof(replay), "%s--recipe %s --seed %llu", o->ensemble ? "--ensemble " : "",
              kind->name, (unsigned long long)seed);
     s->kind = kind;
     if (o->ensemble) {
-        trouble_plan_make_real(&plan, seed, o->n_voters);
+        make_plan(&plan, seed, o);
+        s->keep = o->keep;
+        s->keep_from = n_planned(seed, o);
         s->w = world_new_ensemble(seed, &plan, o->verbose);
     } else {
         s->w = world_new(seed, 0, o->verbose);
@@ -854,82 +879,4 @@ static void run(uint64_t seed, const struct kind *kind, const struct run_options
     trouble_plan_fini(&plan);
     free(s->own);
     free(s);
-}
-
-static const struct kind *find_kind(const char *name)
-{
-    for (int i = 0; i < N_KINDS; i++) {
-        if (strcmp(kinds[i]->name, name) == 0) {
-            return kinds[i];
-        }
-    }
-    fprintf(stderr, "no such recipe: %s\n", name);
-    exit(2);
-}
-
-static int usage(const char *program)
-{
-    fprintf(stderr,
-            "usage: %s [--seed N] [--seeds COUNT] [--recipe NAME] [--scenario NAME] [--verbose]\n"
-            "recipes:",
-            program);
-    for (int i = 0; i < N_KINDS; i++) {
-        fprintf(stderr, " %s", kinds[i]->name);
-    }
-    fprintf(stderr, "\n");
-    return 2;
-}
-
-int main(int argc, char **argv)
-{
-    uint64_t first = 1, count = 100;
-    const struct kind *kind = NULL;
-    struct totals totals = {0};
-    const char *scenario = NULL;
-    struct run_options o = {0};
-    bool with_scenarios = true, has_count = false;
-
-    for (int i = 1; i < argc; i++) {
-        bool more = i + 1 < argc;
-
-        if (strcmp(argv[i], "--seed") == 0 && more) {
-            first = strtoull(argv[++i], NULL, 10);
-            count = has_count ? count : 1;
-            with_scenarios = false;
-        } else if (strcmp(argv[i], "--seeds") == 0 && more) {
-            count = strtoull(argv[++i], NULL, 10);
-            has_count = true;
-        } else if (strcmp(argv[i], "--recipe") == 0 && more) {
-            kind = find_kind(argv[++i]);
-        } else if (strcmp(argv[i], "--scenario") == 0 && more) {
-            scenario = argv[++i];
-        } else if (strcmp(argv[i], "--verbose") == 0) {
-            o.verbose = true;
-        } else if (strcmp(argv[i], "--ensemble") == 0) {
-            o.ensemble = true;
-            with_scenarios = false;
-        } else if (strcmp(argv[i], "--members") == 0 && more) {
-            o.n_voters = atoi(argv[++i]);
-        } else {
-            return usage(argv[0]);
-        }
-    }
-    if (scenario != NULL || with_scenarios) {
-        if (!scenarios_run(scenario, o.verbose)) {
-            return 2;
-        }
-    }
-    if (scenario != NULL) {
-        return 0;
-    }
-    for (uint64_t seed = first; seed < first + count; seed++) {
-        run(seed, kind != NULL ? kind : kinds[seed % N_KINDS], &o, &totals);
-    }
-    printf("%llu seeds from %llu: %.1f simulated hours, %llu events, %llu faults, %llu achieved; "
-           "nothing violated\n",
-           (unsigned long long)count, (unsigned long long)first,
-           (double)totals.simulated_ms / 3600000, (unsigned long long)totals.events,
-           (unsigned long long)totals.faults, (unsigned long long)totals.done);
-    printf("at rest at the latest %lld ms after the trouble\n", (long long)totals.longest_calm_ms);
-    return 0;
 }

@@ -93,9 +93,37 @@ struct sim {
     int n_processes;
     struct list asked;
     int64_t fault_ms, fault_pause_ms, think_ms, session_ms, calm_ms;
-    int n_faults, n_done; /* done: what users achieved */
+    int n_faults, n_done;         /* done: what users achieved */
+    const struct selection *keep; /* of faults, from the so many-th item on; NULL: all */
+    size_t keep_from;
     void *own;
 };
+
+/* ---- runs ---- */
+
+struct selection;
+
+struct run_options {
+    bool verbose;
+    bool ensemble; /* of so many voters, 0: by the seed; else the server stands alone */
+    int n_voters;
+    /* Which items of the ensemble's plan happen, and behind them which of the clients' trouble, in
+     * its order; NULL: all. */
+    const struct selection *keep;
+    const char *replay; /* of that; "" */
+};
+
+struct totals {
+    uint64_t events, done, faults;
+    int64_t longest_calm_ms, simulated_ms;
+};
+
+enum { N_KINDS = 18 };
+extern const struct kind *const kinds[N_KINDS];
+
+/* Ends the program when something is not as it has to be. */
+void sim_run(uint64_t seed, const struct kind *kind, const struct run_options *o,
+             struct totals *totals);
 
 /* ---- for kinds ---- */
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/broken.h"
 #include "base/memory.h"
-#include "quorum/broken.h"
 #include "quorum/trace.h"
 #include "sim_ensemble.h"
 

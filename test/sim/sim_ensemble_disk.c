@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/broken.h"
 #include "base/memory.h"
 #include "base/prng.h"
-#include "quorum/broken.h"
 
 enum { RECORDS_PER_FILE = 8 };
 

@@ -17,7 +17,7 @@
  *
  *     members N [observers N]          first of all
  *     counter N, recent BYTES, always-snapshot, weight M N, group M N      behind it
- *     break RULE                       a rule of quorum/broken.h does not hold
+ *     break RULE                       a rule of base/broken.h does not hold
  *     disk M accepted E current E log ZXID...      what is found there at the start
  *     start M..., crash M [power], crash M before TEXT [power]
  *     write M [N], sync M, revalidate M, purge M, resign M
@@ -35,8 +35,8 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/broken.h"
 #include "base/memory.h"
-#include "quorum/broken.h"
 #include "sim_ensemble.h"
 
 enum { MOST_WORDS = 64, MOST_FILTERS = 64, PATIENCE_US = 600000000, MS_US = 1000 };

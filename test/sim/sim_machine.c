@@ -170,6 +170,7 @@ void link_start(struct engine *e, int64_t now_ms)
 {
     (void)now_ms;
     link_close(e);
+    witness_dials(machine_of(e));
     e->link.dial_limit_ms = e->core->link_limit_ms;
     adopt(e, net_dial(the_world, machine_of(e),
                       e->core->hosts.items[e->core->host].port - SERVERS_PORT));
@@ -201,6 +202,7 @@ void link_flush(struct engine *e, int64_t now_ms)
             link_move(&e->link, SOCKET_FULL);
             m->writable_at_ms = world_now_ms(w) + world_below(w, 300);
         }
+        witness_sends(m, bytes_of(b.data, n));
         net_send(w, m->socket, bytes_of(b.data, n));
         requests_wrote(e->core, now_ms, n);
     }
@@ -218,6 +220,7 @@ void link_read(struct engine *e, int64_t now_ms)
 
         list_remove(&p->link);
         if (!eof) {
+            witness_hears(m, bytes_of(p->data, p->len));
             engine_feed(e, now_ms, p->data, p->len);
         }
         net_taken(p);

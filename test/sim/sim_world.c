@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "lib/server_fixture.h"
@@ -14,18 +15,24 @@ struct world *the_world;
 
 /* ---- saying ---- */
 
+char *world_why;
+
 _Noreturn void world_violated(const char *format, ...)
 {
     const struct world *w = the_world;
+    char why[WORLD_WHY_BYTES];
     va_list args;
 
-    fflush(stdout);
-    fprintf(stderr, "seed %llu at %lld ms: ", (unsigned long long)w->seed,
-            (long long)world_now_ms(w) - 1000000);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(why, sizeof(why), format, args);
     va_end(args);
-    fprintf(stderr, "\nreplay: pawl-recipe-sim %s --verbose\n", w->replay);
+    fflush(stdout);
+    if (world_why != NULL) {
+        memcpy(world_why, why, sizeof(why));
+        _exit(1);
+    }
+    fprintf(stderr, "seed %llu at %lld ms: %s\nreplay: pawl-recipe-sim %s --verbose\n",
+            (unsigned long long)w->seed, (long long)world_now_ms(w) - 1000000, why, w->replay);
     exit(1);
 }
 
@@ -74,12 +81,12 @@ int64_t world_below(struct world *w, int64_t n)
 static void note_session(struct world *w, int64_t id)
 {
     for (int i = 0; i < w->n_sessions; i++) {
-        if (w->sessions[i] == id) {
+        if (w->sessions[i].id == id) {
             world_violated("session %llx was made twice", (unsigned long long)id);
         }
     }
     if (w->n_sessions < MAX_SESSIONS) {
-        w->sessions[w->n_sessions++] = id;
+        w->sessions[w->n_sessions++] = (struct seen_session){.id = id};
     }
 }
 
@@ -96,6 +103,7 @@ void world_wrote(const struct txn *txn, void *world)
     if (txn->header.type == OP_CREATE_SESSION) {
         note_session(w, txn->header.client_id);
     }
+    witness_wrote(w, txn);
     if (w->wrote != NULL) {
         w->wrote(txn, w->arg);
     }
@@ -140,9 +148,11 @@ void world_free(struct world *w)
         if (m->client != NULL) {
             pawl_client_close_within(m->client, 0);
         }
+        witness_fini(&m->witness);
     }
     net_free(w);
     servers_free(w);
+    free(w->txns);
     free(w);
     the_world = NULL;
 }
@@ -224,6 +234,7 @@ struct machine *world_start(struct world *w, const struct process_options *o)
         return NULL;
     }
     *m = (struct machine){.id = w->n_machines++, .clocks = o->clocks};
+    witness_init(&m->witness);
     w->running = m;
     servers_write(w, servers);
     c.seed = w->seed * 1000 + (uint64_t)m->id + 1;
@@ -265,6 +276,7 @@ struct machine *world_hand_over(struct machine *m, const struct process_options 
     m->client = NULL;
     m->e = NULL;
     world_note(m->id, "handed over", 0);
+    witness_hands_over(the_world, m->witness.session);
     next.attach = (struct pawl_bytes){blob, len};
     next.clocks = m->clocks; /* it is on the same computer */
     heir = world_start(the_world, &next);

@@ -12,6 +12,7 @@
 #include "client/engine.h"
 #include "client/handle.h"
 #include "lib/member_fixture.h"
+#include "sim/sim_witness.h"
 
 enum { MAX_MACHINES = 64, MAX_ROBBED = 256, MAX_SESSIONS = 4096, FOR_EVER = 1 << 30 };
 
@@ -73,6 +74,20 @@ struct machine {
     int64_t due_ms, paused_until_ms, writable_at_ms, cut_off_until_ms;
     struct sim_clocks clocks;
     int n_turns; /* blocking calls it is inside of */
+    struct witness witness;
+};
+
+/* What the witness knows of it. */
+struct seen_session {
+    int64_t id;
+    int64_t last_zxid; /* shown to its client */
+    int32_t last_cxid; /* of its transactions */
+    bool was_handed_over;
+};
+
+struct seen_txn {
+    int64_t zxid, session;
+    int32_t cxid;
 };
 
 /* What somebody took away from its owner, who may believe for a moment that he still has it. */
@@ -103,9 +118,11 @@ struct world {
     struct list links;
     struct machine machines[MAX_MACHINES];
     int n_machines;
-    struct machine *running;        /* whose code runs now; NULL: nobody's */
-    int64_t sessions[MAX_SESSIONS]; /* that the server ever made */
+    struct machine *running;                    /* whose code runs now; NULL: nobody's */
+    struct seen_session sessions[MAX_SESSIONS]; /* that the servers ever made */
     int n_sessions;
+    struct seen_txn *txns; /* by zxid */
+    size_t n_txns, txns_capacity;
     struct robbed robbed[MAX_ROBBED];
     int n_robbed;
 
@@ -139,6 +156,9 @@ static inline int64_t world_now_ms(const struct world *w)
 }
 
 /* Something was not as it has to be: says what, and how to see it again. Does not return. */
+/* world_why not NULL: only what, there. */
+enum { WORLD_WHY_BYTES = 256 };
+extern char *world_why;
 _Noreturn void world_violated(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Part of the trace: the same seed, the same trace. */

@@ -280,6 +280,32 @@ static void call_something(struct user *u)
     x->n_asked++;
 }
 
+/* The witness looks at its answer. */
+static void sync_ended(const struct pawl_reply *reply, void *arg)
+{
+    struct asked *asked = arg;
+    struct caller *x = asked->user->own;
+    bool lives = asked_told(asked, reply->err);
+
+    if (asked->user->sim->own != NULL) {
+        x->n_asked -= lives && asked->before == x->n_views;
+    }
+}
+
+static void call_sync(struct user *u)
+{
+    struct caller *x = u->own;
+    struct asked *asked = asked_new(u, "sync", x->view, -1);
+    int rc;
+
+    asked->before = x->n_views;
+    rc = pawl_sync_async(x->view, u->sim->things[u->thing].path, sync_ended, asked);
+    if (rc != 0) {
+        world_violated("user %d: sync said %s", u->id, pawl_error_name(rc));
+    }
+    x->n_asked++;
+}
+
 static void calls_free(struct user *u)
 {
     struct caller *x = u->own;
@@ -298,7 +324,7 @@ static void calls_act(struct user *u)
     } else if (!u->sim->calm && sim_chance(u->sim, 60)) {
         calls_free(u);
     } else if (!u->sim->calm && x->n_asked < 4) {
-        call_something(u);
+        (sim_chance(u->sim, 4) ? call_sync : call_something)(u);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each rule that quorum/ keeps, broken on purpose (quorum/broken.h): what the rule forbids is seen
+/* Each rule that quorum/ keeps, broken on purpose (base/broken.h): what the rule forbids is seen
  * then, and never otherwise. */
-#include "quorum/broken.h"
+#include "base/broken.h"
 
 #include "lib/quorum_fixture.h"
 #include "lib/test.h"

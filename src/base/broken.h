@@ -4,11 +4,12 @@
  * A test that finds nothing wrong proves little unless it finds something when a rule is missing.
  * In a build with PAWL_BREAKABLE, `broken_rule` names the rule that does not hold; everywhere else
  * BROKEN() is false when the compiler sees it. */
-#ifndef PAWL_QUORUM_BROKEN_H
-#define PAWL_QUORUM_BROKEN_H
+#ifndef PAWL_BASE_BROKEN_H
+#define PAWL_BASE_BROKEN_H
 
 /* P1 to P9 are persistence points: what must be on disk before what. The member keeps P5 to P9
- * (files of the log, truncation, snapshots, votes). */
+ * (files of the log, truncation, snapshots, votes), the server SESSION_OWNER, all others the
+ * quorum. */
 #define BROKEN_RULES(RULE)                                                                 \
     RULE(P1)                  /* acceptedEpoch before ACKEPOCH or LEADERINFO leaves */     \
     RULE(P2)                  /* the synced history before currentEpoch */                 \
