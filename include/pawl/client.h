@@ -225,8 +225,10 @@ PAWL_API int64_t pawl_client_session_id(const struct pawl_client *c);
 PAWL_API int pawl_client_session_timeout_ms(const struct pawl_client *c); /* as negotiated */
 
 /* How much longer the session is certain to exist, by our clock, which goes on while the machine
- * sleeps (and time that only the wall clock tells of has passed, too): counted from the moment
- * the last answered request or ping was sent. 0: not certain any more. */
+ * sleeps (and time that only the wall clock tells of has passed, too): counted from a moment at
+ * which the leader of the ensemble has heard of us or later, see grant.h. 0: not certain. Pings do
+ * not make it longer. It is kept up by other requests while a grant is held or waited for, and for
+ * one session timeout after this was last asked: who asks seldom may get 0 first. */
 PAWL_API int64_t pawl_client_certain_ms(const struct pawl_client *c);
 
 /* "host:port" of the server, copied; empty when there is none. */

@@ -14,21 +14,39 @@
  * be damaged by a holder that does not know yet that it is none (fencing). Data in ZooKeeper itself
  * is protected by pawl_grant_guard(), which makes a multi fail when the grant is gone.
  *
- * Ownership is certain for pawl_grant_certain_ms(): the server gives our things to somebody else
- * only after a whole session timeout without us, and we count from the moment when the last request
- * that was answered had been sent.
+ * Ownership is certain for pawl_grant_certain_ms(): the servers give our things to somebody else
+ * only after a whole session timeout T without us, and we count from a moment at which whoever
+ * decides that is known to have heard of us, or to have heard of us later.
  *
- *           acquired               link lost (*)              session gone, node deleted
- *   NONE ------------> CERTAIN <------------------> IN_DOUBT ------------------------------> LOST
- *    ^                    |        link is back         |                                      |
- *    +--------------------+------------- released ------+--------------------------------------+
+ *          acquired          link lost (1), certain time over         session gone, node deleted
+ *   NONE -----------> CERTAIN <----------------------------> IN_DOUBT ---------------------> LOST
+ *    ^                   |     link is back, certain again       |                             |
+ *    +-------------------+-------------- released ---------------+-----------------------------+
  *
- * (*) with PAWL_DOUBT_STOP. With PAWL_DOUBT_GO_ON it stays CERTAIN until the certain time is over.
+ * (1) with PAWL_DOUBT_STOP. With PAWL_DOUBT_GO_ON it stays CERTAIN until the certain time is over.
  *
- * With a server that stands alone this is exact. In an ensemble the leader hears of our pings from
- * the follower that we are linked to. If those two are cut off from each other the follower goes on
- * answering until it notices, and the certain time is too long by up to syncLimit x tickTime of
- * that ensemble plus a third of the session's timeout. Fence with the token where that matters.
+ * In an ensemble the leader decides, and a new leader gives every session its whole timeout when it
+ * begins. The server that we are linked to may be cut off from both and go on answering. So its
+ * answers alone count for nothing, and while something is held or waited for the client's heartbeat
+ * is not a ping but a request that the leader has to answer:
+ *
+ * - Where pawld leads, and for a pawld that stands alone: a sync, every T/3. The leader counts it as
+ *   a sign of life, and answers it only when a quorum has followed it since. The certain time
+ *   counts from when it was sent: 2T/3 of it are left at any time.
+ * - Where Apache's server leads, or stands between us and a pawld that does: its leader hears of us
+ *   only when it next asks the follower, which it does every half tick. A request A that was
+ *   answered; a write B, sent T/3 later: the leader has asked in between, and the follower has
+ *   answered that before it answers us B; then a write C: the leader had the follower's answer
+ *   before C, and a quorum agrees upon C, so that nobody else led before it was sent. When C is
+ *   answered the certain time counts from when A was sent. B and C are multis without effect. T/4
+ *   less five round trips are left at any time, 2T/3 at most. This relies on T being two ticks or
+ *   more (it is, unless minSessionTimeout is configured) and on a leader that asks in time, T/12
+ *   late at the most. Not covered: an observer behind an observer master, which asks in its stead.
+ * - A session that has just begun counts from its handshake. One that comes to another server
+ *   counts from there after the next sync (pawld) or write (Apache); until then from before.
+ *
+ * The derivation in full is in src/client/certain.h. An acquisition is complete when it is certain:
+ * if nothing was held or waited for during the last T, that can take one more request, or two.
  *
  * Not covered: somebody who deletes our node by hand. We learn of it at once, but the next in line
  * may have learnt of it a moment earlier; the token and the guard protect against that, too. */

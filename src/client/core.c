@@ -173,7 +173,7 @@ static void lose_session(struct core *c, int64_t now_ms)
     memset(c->password, 0, sizeof(c->password));
     c->session_is_real = false;
     c->last_zxid = 0;
-    c->confirmed_ms = 0;
+    certain_session_gone(&c->certain);
     c->timeout_ms = c->options.session_timeout_ms;
     if (c->state != PAWL_STATE_LOST) {
         core_move(c, PAWL_STATE_LOST);
@@ -227,6 +227,8 @@ static void link_gone(struct core *c, int64_t now_ms)
     c->link_read_only = false;
     c->probe_at_ms = 0;
     c->ping_sent_ms = 0;
+    c->heartbeat_from_ms = 0;
+    certain_link_gone(&c->certain);
     requests_link_down(c);
     watches_none_stale(&c->watches); /* the server forgets them with the connection */
     c->connect_at_ms = now_ms + pause_before_next(c);
@@ -350,17 +352,39 @@ static void settle_state(struct core *c)
     }
 }
 
+/* A time when something was sent, by a clock that has counted what ours has not. */
+static int64_t sent_at(const struct core *c, int64_t sent_ms)
+{
+    return sent_ms - (sent_ms <= c->jump_at_ms ? c->jump_ms : 0);
+}
+
+/* A read-only server answers, too, but does not know whether the session lives. It takes neither
+ * writes nor syncs. */
+static void hello_shows(struct core *c, int64_t now_ms, const struct connect_response *r)
+{
+    struct certain_answer hello = {.sent_ms = sent_at(c, c->hello_sent_ms),
+                                   .heard_ms = now_ms,
+                                   .written = c->out_base + c->out_at};
+
+    if (r->read_only) {
+        return;
+    }
+    c->answered_ms = hello.sent_ms;
+    if (c->session_is_real && c->session_id == r->session_id) {
+        certain_resumed(&c->certain, &hello, r->timeout_ms);
+    } else {
+        certain_begun(&c->certain, &hello, r->timeout_ms);
+    }
+}
+
 static void session_stands(struct core *c, int64_t now_ms, const struct connect_response *r)
 {
+    hello_shows(c, now_ms, r);
     c->session_id = r->session_id;
     memcpy(c->password, r->password, PASSWORD_BYTES);
     c->timeout_ms = r->timeout_ms;
     c->link_read_only = r->read_only;
     c->session_is_real = c->session_is_real || !r->read_only;
-    if (!r->read_only) {
-        c->confirmed_ms = c->hello_sent_ms;
-        c->confirmed_timeout_ms = r->timeout_ms;
-    }
     core_move_link(c, LINK_READY);
     trouble_over(c);
     c->n_failures = 0;
@@ -453,7 +477,7 @@ static void take_frame(struct core *c, int64_t now_ms, struct bytes frame, bool 
     }
     c->newest_zxid = h.zxid > c->newest_zxid ? h.zxid : c->newest_zxid;
     if (h.xid == XID_PING) {
-        core_confirm(c, c->ping_sent_ms);
+        core_answered(c, now_ms, CERTAIN_HEARD, c->ping_sent_ms, 0);
         c->ping_sent_ms = 0;
     } else if (h.xid == XID_EVENT) {
         fire(c, now_ms, &r, h.zxid);
@@ -461,7 +485,8 @@ static void take_frame(struct core *c, int64_t now_ms, struct bytes frame, bool 
         if (cut_off && h.err == 0) {
             h.err = PAWL_ERR_TOO_LARGE;
         }
-        rc = requests_answer(c, &h, h.err == 0 ? bytes_of(r.at, jute_left(&r)) : bytes_of(r.at, 0));
+        rc = requests_answer(c, now_ms, &h,
+                             h.err == 0 ? bytes_of(r.at, jute_left(&r)) : bytes_of(r.at, 0));
     }
     if (rc != 0) {
         drop_link(c, now_ms, "an answer that fits no request");
@@ -578,6 +603,21 @@ static int64_t ping_at(const struct core *c)
     return c->spoke_ms + (pause > PING_MOST_MS ? PING_MOST_MS : pause);
 }
 
+static bool is_kept_certain(const struct core *c)
+{
+    return (c->n_keepers > 0 || c->keep_until_ms != 0) && !c->link_read_only;
+}
+
+static int64_t heartbeat_at(const struct core *c)
+{
+    int64_t due = certain_due_ms(&c->certain);
+
+    if (c->heartbeat != NULL || !is_kept_certain(c)) {
+        return INT64_MAX;
+    }
+    return due > c->heartbeat_from_ms ? due : c->heartbeat_from_ms;
+}
+
 static int64_t silence_limit(const struct core *c)
 {
     return c->heard_ms + (int64_t)c->timeout_ms * 2 / 3;
@@ -611,6 +651,7 @@ int64_t core_next_ms(const struct core *c)
         break;
     case LINK_READY:
         t = earlier(t, earlier(ping_at(c), silence_limit(c)));
+        t = earlier(t, heartbeat_at(c));
         if (c->probe_at_ms != 0) {
             t = earlier(t, c->probe_at_ms);
         }
@@ -663,6 +704,13 @@ static void tick_ready(struct core *c, int64_t now_ms)
         drop_link(c, now_ms, "nothing heard for two thirds of the session's timeout");
         return;
     }
+    if (now_ms >= c->keep_until_ms) {
+        c->keep_until_ms = 0;
+    }
+    if (now_ms >= heartbeat_at(c)) {
+        requests_heartbeat(c);
+        c->spoke_ms = c->heartbeat != NULL ? now_ms : c->spoke_ms; /* in place of a ping */
+    }
     if (now_ms >= ping_at(c)) {
         ping(c, now_ms);
     }
@@ -675,8 +723,10 @@ static void tick_ready(struct core *c, int64_t now_ms)
  */
 static void tick_jumped(struct core *c, int64_t now_ms)
 {
+    bool uncertain = is_kept_certain(c) && core_certain_ms(c, now_ms) == 0;
+
     c->jumped = false;
-    if (c->link == LINK_READY && core_certain_ms(c, now_ms) == 0) {
+    if (c->link == LINK_READY && (uncertain || now_ms >= c->answered_ms + c->timeout_ms)) {
         drop_link(c, now_ms, "the session may have ended while the machine stood still");
         c->connect_at_ms = now_ms;
     }
@@ -718,13 +768,25 @@ void core_hurry(struct core *c, int64_t now_ms)
 
 /* ---- the session ---- */
 
-/* A read-only server answers, too, but does not know whether the session lives. */
-void core_confirm(struct core *c, int64_t sent_ms)
+void core_keep_certain(struct core *c, bool keep)
 {
-    sent_ms -= sent_ms <= c->jump_at_ms ? c->jump_ms : 0;
-    if (!c->link_read_only && sent_ms > c->confirmed_ms) {
-        c->confirmed_ms = sent_ms;
-    }
+    ASSERT(keep || c->n_keepers > 0);
+    c->n_keepers += keep ? 1 : -1u;
+}
+
+void core_answered(struct core *c, int64_t now_ms, enum certain_proof proof, int64_t sent_ms,
+                   uint64_t position)
+{
+    struct certain_answer a = {.proof = proof,
+                               .sent_ms = sent_at(c, sent_ms),
+                               .heard_ms = now_ms,
+                               .position = position,
+                               .written = c->out_base + c->out_at};
+    bool was_certain = core_certain_ms(c, now_ms) > 0;
+
+    c->answered_ms = a.sent_ms > c->answered_ms ? a.sent_ms : c->answered_ms;
+    certain_answered(&c->certain, &a);
+    c->certain_again |= !was_certain && core_certain_ms(c, now_ms) > 0;
 }
 
 void core_jumped(struct core *c, int64_t now_ms, int64_t jump_ms)
@@ -735,14 +797,13 @@ void core_jumped(struct core *c, int64_t now_ms, int64_t jump_ms)
     c->jump_at_ms = now_ms;
     c->jump_ms = jump_ms;
     c->jumped = true;
-    c->confirmed_ms -= c->confirmed_ms > jump_ms ? jump_ms : c->confirmed_ms;
+    c->answered_ms -= jump_ms;
+    certain_jumped(&c->certain, jump_ms);
 }
 
 int64_t core_certain_ms(const struct core *c, int64_t now_ms)
 {
-    int64_t left = c->confirmed_ms + c->confirmed_timeout_ms - now_ms;
-
-    return c->session_id == 0 || c->confirmed_ms == 0 || left < 0 ? 0 : left;
+    return c->session_id == 0 ? 0 : certain_left_ms(&c->certain, now_ms);
 }
 
 int core_set_servers(struct core *c, const char *servers, int64_t now_ms)

@@ -27,6 +27,7 @@
 #define PAWL_CLIENT_CORE_H
 
 #include "base/prng.h"
+#include "client/certain.h"
 #include "client/hosts.h"
 #include "client/requests.h"
 #include "client/watches.h"
@@ -75,12 +76,17 @@ struct core {
     bool ever_connected, closed;
     int64_t session_id;
     uint8_t password[PASSWORD_BYTES];
-    int timeout_ms;           /* negotiated */
-    bool session_is_real;     /* given by a server that was not read-only */
-    int64_t last_zxid;        /* of the answers: what the session has seen */
-    int64_t newest_zxid;      /* that we have heard of at all, in pings, too */
-    int64_t confirmed_ms;     /* when the last answered request was sent: the session lived ... */
-    int confirmed_timeout_ms; /* ... and lives so long from then on */
+    int timeout_ms;       /* negotiated */
+    bool session_is_real; /* given by a server that was not read-only */
+    int64_t last_zxid;    /* of the answers: what the session has seen */
+    int64_t newest_zxid;  /* that we have heard of at all, in pings, too */
+    int64_t answered_ms;  /* when the last answered request was sent */
+    struct certain certain;
+    unsigned n_keepers;        /* they want the session to stay certain */
+    int64_t keep_until_ms;     /* 0; or somebody else has asked, and wants it until then */
+    struct call *heartbeat;    /* on its way */
+    int64_t heartbeat_from_ms; /* none sooner: the last one was refused */
+    bool certain_again;        /* to be told to those who keep it; reset by the engine */
     int64_t jump_at_ms,
         jump_ms; /* time that our clock has not counted, and when that was noticed */
     bool jumped; /* ... which core_tick() has not looked at yet */
@@ -148,8 +154,14 @@ int64_t core_certain_ms(const struct core *c, int64_t now_ms);
 /* So much time has passed, unnoticed by our clock, before now. */
 void core_jumped(struct core *c, int64_t now_ms, int64_t jump_ms);
 
-/* A request that was sent then has been answered. */
-void core_confirm(struct core *c, int64_t sent_ms);
+/* From here on it is kept certain: by requests that the leader has to answer, in place of pings; or
+ * not any more, by one of those who wanted it. */
+void core_keep_certain(struct core *c, bool keep);
+
+/* A request that was sent then has been answered: what that shows, and where in the stream it was.
+ */
+void core_answered(struct core *c, int64_t now_ms, enum certain_proof proof, int64_t sent_ms,
+                   uint64_t position);
 
 /* The next attempt to connect happens now; for when somebody knows that a server has appeared. */
 void core_hurry(struct core *c, int64_t now_ms);

@@ -263,6 +263,14 @@ int64_t engine_certain_ms(struct engine *e)
     return core_certain_ms(e->core, machine_now_ms());
 }
 
+void engine_want_certain(struct engine *e)
+{
+    e->core->keep_until_ms = machine_now_ms() + e->core->timeout_ms;
+    if (e->machine.asleep && core_next_ms(e->core) < e->machine.sleep_until_ms) {
+        machine_wake(e);
+    }
+}
+
 void engine_tick(struct engine *e, int64_t now_ms)
 {
     engine_watch_clocks(e);

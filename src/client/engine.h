@@ -114,8 +114,12 @@ void engine_tick(struct engine *e, int64_t now_ms);
 /* How long until engine_tick() has something to do, -1: for ever. */
 int64_t engine_wait_ms(struct engine *e, int64_t now_ms);
 
-/* How much longer the session is certain to live, by all clocks there are; 0: not certain. */
+/* How much longer the session is certain to live, by all clocks there are; 0: not certain. It stays
+ * so only while somebody keeps it (core_keep_certain()). */
 int64_t engine_certain_ms(struct engine *e);
+
+/* The user has asked: it is kept certain for a while. */
+void engine_want_certain(struct engine *e);
 
 /* Bytes of the link; the link has ended. */
 void engine_feed(struct engine *e, int64_t now_ms, const uint8_t *data, size_t n);

@@ -73,6 +73,10 @@ void handout_items(struct engine *e, int64_t now_ms)
 {
     struct item *item;
 
+    if (e->core->certain_again) {
+        e->core->certain_again = false;
+        observers_tell_certain(e);
+    }
     while ((item = core_next_item(e->core)) != NULL) {
         struct call *call = (struct call *)item;
 

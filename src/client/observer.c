@@ -7,6 +7,7 @@ void observer_add(struct engine *e, struct observer *o, void (*fn)(enum pawl_sta
                   void *arg)
 {
     o->fn = fn;
+    o->certain = NULL;
     o->arg = arg;
     list_push_back(&e->observers, &o->link);
 }
@@ -16,8 +17,8 @@ void observer_remove(struct observer *o)
     list_remove(&o->link);
 }
 
-/* Each goes back into the list before it is told, so that it can leave. */
-void observers_tell(struct engine *e, enum pawl_state state)
+/* Each goes back into the list before it is told, so that it can leave. NULL: of certainty. */
+static void tell(struct engine *e, const enum pawl_state *state)
 {
     struct list all, *item;
 
@@ -28,7 +29,21 @@ void observers_tell(struct engine *e, enum pawl_state state)
         struct observer *o = container_of(item, struct observer, link);
 
         list_push_back(&e->observers, item);
-        o->fn(state, o->arg);
+        if (state != NULL) {
+            o->fn(*state, o->arg);
+        } else if (o->certain != NULL) {
+            o->certain(o->arg);
+        }
     }
     e->inside = false;
+}
+
+void observers_tell(struct engine *e, enum pawl_state state)
+{
+    tell(e, &state);
+}
+
+void observers_tell_certain(struct engine *e)
+{
+    tell(e, NULL);
 }

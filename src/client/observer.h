@@ -11,6 +11,7 @@ struct engine;
 struct observer {
     struct list link;
     void (*fn)(enum pawl_state state, void *arg); /* a step */
+    void (*certain)(void *arg); /* a step: the session is certain to live again; or NULL */
     void *arg;
 };
 
@@ -21,5 +22,6 @@ void observer_remove(struct observer *o);
 /* ---- for the engine ---- */
 
 void observers_tell(struct engine *e, enum pawl_state state);
+void observers_tell_certain(struct engine *e);
 
 #endif

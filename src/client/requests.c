@@ -14,6 +14,8 @@
 #include "pawl/client.h"
 #include "pawl/error.h"
 
+enum { HEARTBEAT_AGAIN = 12 }; /* of the timeout, when one was refused */
+
 static int32_t take_xid(struct core *c)
 {
     int32_t xid = c->next_xid;
@@ -238,6 +240,40 @@ void requests_sweep(struct core *c)
     }
 }
 
+/* ---- the heartbeat ---- */
+
+/* A write without effect, that needs no right of ours: the root is there, whatever its version. */
+static void write_nothing(struct strbuf *b)
+{
+    const struct multi_header check = {.type = OP_CHECK, .err = -1};
+    const struct multi_header end = {.type = MULTI_RESULT_ERROR, .done = true, .err = -1};
+
+    multi_header_write(b, &check);
+    request_write(b, op_find(OP_CHECK), &(struct request){.path = bytes_str("/"), .version = -1});
+    multi_header_write(b, &end);
+}
+
+void requests_heartbeat(struct core *c)
+{
+    bool writes = c->certain.leader == LEADER_PINGS;
+    struct call *call = call_new(writes ? OP_MULTI : OP_SYNC);
+    struct request q = {.path = bytes_str(SIGN_OF_LIFE)};
+    struct strbuf nothing;
+
+    ASSERT(c->heartbeat == NULL);
+    strbuf_init(&nothing, STRBUF_NO_LIMIT);
+    write_nothing(&nothing);
+    q.multi = strbuf_bytes(&nothing);
+    if (call != NULL && !nothing.failed) {
+        call->abandoned = true;
+        c->heartbeat = requests_submit(c, call, &q) == 0 ? call : NULL;
+    }
+    if (c->heartbeat == NULL) {
+        call_free(call);
+    }
+    strbuf_fini(&nothing);
+}
+
 /* ---- watches that need not be set ---- */
 
 /* Beside one that stays a one-shot watch needs none of its own on the server. On a server
@@ -332,6 +368,7 @@ static void finish_call(struct core *c, struct call *call, int err, enum pawl_ou
 {
     list_remove(&call->item.link);
     c->n_calls--;
+    c->heartbeat = c->heartbeat == call ? NULL : c->heartbeat;
     call->place = CALL_DONE;
     call->err = err;
     call->outcome = outcome;
@@ -780,7 +817,59 @@ static bool removes_after_all(struct core *c, struct call *call)
 }
 
 /* 0, or an error that ends the link. */
-int requests_answer(struct core *c, const struct reply_header *h, struct bytes body)
+/* ---- what an answer shows of the session (certain.h) ---- */
+
+/* The first result tells of all: of a multi that failed each is an error. Who may not read what our
+ * heartbeat checks was asked for the session before. */
+static enum certain_proof proof_of_multi(struct bytes body)
+{
+    struct jute_reader r = jute_reader_of(body);
+    struct multi_header h = multi_header_read(&r);
+
+    if (r.failed || (h.type == MULTI_RESULT_ERROR && h.err != PAWL_ERR_NO_AUTH)) {
+        return CERTAIN_HEARD;
+    }
+    return CERTAIN_AGREED;
+}
+
+static enum certain_proof proof_of_sync(struct bytes body)
+{
+    struct jute_reader r = jute_reader_of(body);
+    struct bytes path = jute_read_buffer(&r);
+
+    if (bytes_equal_str(path, SIGN_OF_LIFE_TAKEN)) {
+        return CERTAIN_COUNTED;
+    }
+    return bytes_equal_str(path, SIGN_OF_LIFE) ? CERTAIN_ECHOED : CERTAIN_LED;
+}
+
+/* A write that is refused may have been so before anybody asked whether its session lives. */
+static enum certain_proof proof_of(int32_t code, int err, struct bytes body)
+{
+    const struct op *op = op_find(code);
+
+    if (err != 0 || op == NULL) {
+        return CERTAIN_HEARD;
+    }
+    if (code == OP_SYNC) {
+        return proof_of_sync(body);
+    }
+    if (code == OP_MULTI) {
+        return proof_of_multi(body);
+    }
+    return op->kind == OP_KIND_WRITE ? CERTAIN_AGREED : CERTAIN_HEARD;
+}
+
+static void take_proof(struct core *c, int64_t now_ms, const struct call *call,
+                       enum certain_proof proof)
+{
+    core_answered(c, now_ms, proof, call->sent_ms, call->end);
+    if (c->heartbeat == call && proof == CERTAIN_HEARD) {
+        c->heartbeat_from_ms = now_ms + c->timeout_ms / HEARTBEAT_AGAIN;
+    }
+}
+
+int requests_answer(struct core *c, int64_t now_ms, const struct reply_header *h, struct bytes body)
 {
     struct call *call;
     bool abandoned;
@@ -800,7 +889,7 @@ int requests_answer(struct core *c, const struct reply_header *h, struct bytes b
             c->last_zxid = h->zxid;
         }
     }
-    core_confirm(c, call->sent_ms);
+    take_proof(c, now_ms, call, proof_of(call->op, err, body));
     call->err = err;
     abandoned = call->abandoned;
     if (!abandoned) {

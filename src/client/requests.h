@@ -47,6 +47,11 @@ void requests_fail_all(struct core *c, int err);
 void requests_expire(struct core *c, int64_t now_ms);
 
 /* 0, or an error that ends the link. */
-int requests_answer(struct core *c, const struct reply_header *h, struct bytes body);
+int requests_answer(struct core *c, int64_t now_ms, const struct reply_header *h,
+                    struct bytes body);
+
+/* A request that shows whether the session lives; nobody waits for it. It is left out without
+ * memory. */
+void requests_heartbeat(struct core *c);
 
 #endif

@@ -89,6 +89,7 @@ int64_t pawl_client_certain_ms(const struct pawl_client *c)
     }
     engine_lock(c->e);
     ms = engine_certain_ms(c->e);
+    engine_want_certain(c->e);
     engine_unlock(c->e);
     return ms;
 }

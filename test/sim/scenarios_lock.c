@@ -85,9 +85,9 @@ static void holder_knows_before_another_is_granted(struct world *w)
     UNTIL(party_holds(&holder));
     party_acquire(&waiter, -1);
     UNTIL(n_nodes() == 2);
-    UNTIL(holder.m->e->core->ping_sent_ms != 0);
+    UNTIL(holder.m->e->core->heartbeat != NULL);
     world_freeze(holder.m, TO_CLIENT, SESSION_MS / 4);
-    world_run(w, 50); /* the ping has been heard */
+    world_run(w, 50); /* it has been heard */
     world_cut_off(holder.m, 60000, SESSION_MS / 4);
     UNTIL(party_holds(&waiter));
     EXPECT(holder.state == PAWL_GRANT_IN_DOUBT || holder.state == PAWL_GRANT_LOST);

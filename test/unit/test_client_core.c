@@ -172,7 +172,7 @@ static void pings_keep_an_idle_link(void **state)
     assert_string_equal(sent(c, 3100), "00000008fffffffe0000000b");
     assert_int_equal(core_next_ms(c), 6100); /* nothing heard for 2T/3 */
     answer(c, 3150, XID_PING, 5, 0);
-    assert_int_equal(core_certain_ms(c, 3150), 8950); /* from when the ping was sent */
+    assert_int_equal(core_certain_ms(c, 3150), 5950); /* by no more than the handshake */
     assert_int_equal(c->last_zxid, 0);                /* a ping tells nothing */
     assert_int_equal(core_next_ms(c), 6100);
     core_tick(c, 6100);
@@ -415,6 +415,12 @@ static void a_read_only_server_makes_nothing_certain(void **state)
     struct core *c = new_core("a", (struct core_options){.read_only = true});
 
     (void)state;
+    link_up(c, 50);
+    answer_hello(c, 50, 0x66, 9000, true);
+    assert_int_equal(core_certain_ms(c, 50), 0);
+    expect_state(c, PAWL_STATE_READ_ONLY);
+    core_link_down(c, 100);
+    expect_state(c, PAWL_STATE_SUSPENDED);
     connect(c, 100);
     expect_state(c, PAWL_STATE_CONNECTED);
     assert_int_equal(core_certain_ms(c, 100), 9000);
@@ -429,6 +435,141 @@ static void a_read_only_server_makes_nothing_certain(void **state)
     answer(c, 5000 + 20000 / 3, XID_PING, 5, 0);
     assert_int_equal(core_certain_ms(c, 9000), 100);
     assert_int_equal(core_certain_ms(c, 5000 + 20000 / 3), 0);
+    free_core(c);
+}
+
+/* The answer to a sync; to a multi of one check. */
+static void answer_path(struct core *c, int64_t now, int32_t xid, const char *path)
+{
+    struct strbuf b;
+    size_t start;
+
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    start = reply_begin(&b, xid, 5, 0);
+    jute_write_buffer(&b, bytes_str(path));
+    reply_end(&b, start);
+    receive(c, now, b.data, b.len);
+    strbuf_fini(&b);
+}
+
+static void answer_check(struct core *c, int64_t now, int32_t xid, int32_t err)
+{
+    const struct multi_header result = {.type = err == 0 ? OP_CHECK : MULTI_RESULT_ERROR,
+                                        .err = err};
+    struct strbuf b;
+    size_t start;
+
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    start = reply_begin(&b, xid, 5, 0);
+    multi_header_write(&b, &result);
+    reply_end(&b, start);
+    receive(c, now, b.data, b.len);
+    strbuf_fini(&b);
+}
+
+/* "/zookeeper/pawl/sign-of-life" */
+#define SIGN_FRAME(xid) \
+    "0000002800000" xid "000000090000001c2f7a6f6f6b65657065722f7061776c2f7369676e2d6f662d6c696665"
+
+/* multi { check / -1 } */
+#define NOTHING_FRAME(xid) \
+    "0000002300000" xid "0000000e0000000d00ffffffff000000012fffffffffffffffff01ffffffff"
+
+static void a_kept_session_asks_for_more_than_pings(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+
+    (void)state;
+    connect(c, 100);
+    core_keep_certain(c, true);
+    assert_int_equal(core_next_ms(c), 3100);
+    core_tick(c, 3100);
+    assert_string_equal(sent(c, 3100), SIGN_FRAME("001"));
+    assert_int_equal(core_certain_ms(c, 3150), 5950);
+    answer_path(c, 3150, 1, SIGN_OF_LIFE_TAKEN);
+    assert_int_equal(core_certain_ms(c, 3150), 8950);
+    assert_int_equal(core_next_ms(c), 6100);
+    core_tick(c, 6100);
+    assert_string_equal(sent(c, 6100), SIGN_FRAME("002"));
+    answer_path(c, 6150, 2, SIGN_OF_LIFE_TAKEN);
+    core_keep_certain(c, false);
+    core_tick(c, 9100);
+    assert_string_equal(sent(c, 9100), "00000008fffffffe0000000b"); /* nobody wants it any more */
+    free_core(c);
+}
+
+static void where_requests_do_not_count_it_writes_nothing(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+
+    (void)state;
+    connect(c, 100);
+    core_keep_certain(c, true);
+    core_tick(c, 3100);
+    sent(c, 3100);
+    answer_path(c, 3150, 1, SIGN_OF_LIFE);
+    assert_int_equal(core_certain_ms(c, 3150), 5950);
+    core_tick(c, 6151);
+    assert_string_equal(sent(c, 6151), NOTHING_FRAME("002")); /* behind which the leader knew us */
+    answer_check(c, 6200, 2, 0);
+    assert_int_equal(core_certain_ms(c, 6200), 2900);
+    assert_int_equal(core_next_ms(c), 0);
+    core_tick(c, 6200);
+    assert_string_equal(sent(c, 6200), NOTHING_FRAME("003")); /* when nobody else led */
+    answer_check(c, 6250, 3, PAWL_ERR_NO_AUTH);               /* the session was looked at before */
+    assert_int_equal(core_certain_ms(c, 6250), 5850);         /* from the sync on */
+    core_keep_certain(c, false);
+    free_core(c);
+}
+
+/* The multi itself succeeds; what is in it does not. */
+static void a_closing_session_is_not_kept_by_a_refusal(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+
+    (void)state;
+    connect(c, 100);
+    core_keep_certain(c, true);
+    core_tick(c, 3100);
+    sent(c, 3100);
+    answer_path(c, 3150, 1, SIGN_OF_LIFE);
+    core_tick(c, 6151);
+    sent(c, 6151);
+    answer_check(c, 6200, 2, 0);
+    core_tick(c, 6200);
+    sent(c, 6200);
+    answer_check(c, 6250, 3, PAWL_ERR_SESSION_EXPIRED);
+    assert_int_equal(core_certain_ms(c, 6250), 2850);
+    assert_int_equal(core_next_ms(c), 6250 + 9000 / 12); /* not at once again */
+    core_keep_certain(c, false);
+    free_core(c);
+}
+
+static void a_heartbeat_goes_with_its_link(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+
+    (void)state;
+    connect(c, 100);
+    core_keep_certain(c, true);
+    core_tick(c, 3100);
+    sent(c, 3100);
+    core_link_down(c, 3200);
+    assert_null(c->heartbeat);
+    connect(c, 4000);
+    assert_int_equal(core_certain_ms(c, 4000), 5100); /* a resumed session proves nothing yet */
+    core_tick(c, 4000);
+    assert_string_equal(sent(c, 4000), SIGN_FRAME("002"));
+    answer_path(c, 4010, 2, SIGN_OF_LIFE_TAKEN);
+    assert_int_equal(core_certain_ms(c, 4010), 8990);
+    assert_false(c->certain_again); /* it was all the time */
+    core_link_down(c, 12000);
+    connect(c, 12500);
+    core_tick(c, 13000);
+    sent(c, 13000);
+    answer_path(c, 13010, 3, SIGN_OF_LIFE_TAKEN);
+    assert_true(c->certain_again);
+    core_keep_certain(c, false);
     free_core(c);
 }
 
@@ -824,6 +965,10 @@ int main(void)
         cmocka_unit_test(credentials_come_first_on_every_link),
         cmocka_unit_test(back_off_grows_until_a_session_stands),
         cmocka_unit_test(a_read_only_server_makes_nothing_certain),
+        cmocka_unit_test(a_kept_session_asks_for_more_than_pings),
+        cmocka_unit_test(where_requests_do_not_count_it_writes_nothing),
+        cmocka_unit_test(a_closing_session_is_not_kept_by_a_refusal),
+        cmocka_unit_test(a_heartbeat_goes_with_its_link),
         cmocka_unit_test(a_read_only_server_is_left_for_a_better_one),
         cmocka_unit_test(requests_too_large_stay_here),
         cmocka_unit_test(retry_policies_are_curators),

@@ -94,7 +94,7 @@ static struct call *answer(struct engine *e, int32_t op, int err, struct bytes b
     assert_int_equal(call->op, op);
     e->core->in = e->core->in == NULL ? chunk_new(64) : e->core->in; /* where answers lie */
     requests_wrote(e->core, 1, requests_output(e->core).len);
-    assert_int_equal(requests_answer(e->core, &h, body), 0);
+    assert_int_equal(requests_answer(e->core, 0, &h, body), 0);
     item = core_next_item(e->core);
     assert_ptr_equal(item, &call->item);
     return call;
@@ -220,7 +220,7 @@ static struct call *throttle_first(struct engine *e)
     struct call *call = container_of(e->core->sent.next, struct call, item.link);
     struct reply_header h = {.xid = call->xid, .err = PAWL_ERR_THROTTLED_OP};
 
-    assert_int_equal(requests_answer(e->core, &h, BYTES_NULL), 0);
+    assert_int_equal(requests_answer(e->core, 0, &h, BYTES_NULL), 0);
     return call;
 }
 

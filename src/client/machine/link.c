@@ -275,7 +275,7 @@ void link_read(struct engine *e, int64_t now_ms)
             engine_link_failed(e, now_ms);
             return;
         }
-        core_received(e->core, now_ms, (size_t)n);
+        core_received(e->core, machine_now_ms(), (size_t)n); /* not before it was there */
         if (e->core->want_drop || (size_t)n < room) {
             return;
         }

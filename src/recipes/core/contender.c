@@ -23,11 +23,15 @@ static const uint8_t contender_may_follow[] = {
     [CONTENDER_IDLE] = 1 << CONTENDER_PROBING | 1 << CONTENDER_QUEUEING,
     [CONTENDER_PROBING] = 1 << CONTENDER_QUEUEING | 1 << CONTENDER_IDLE,
     [CONTENDER_QUEUEING] = 1 << CONTENDER_QUEUEING | 1 << CONTENDER_WAITING |
-                           1 << CONTENDER_DELAYED | 1 << CONTENDER_HELD | 1 << CONTENDER_IDLE,
+                           1 << CONTENDER_DELAYED | 1 << CONTENDER_UNSURE | 1 << CONTENDER_HELD |
+                           1 << CONTENDER_IDLE,
     [CONTENDER_WAITING] = 1 << CONTENDER_WAITING | 1 << CONTENDER_QUEUEING |
-                          1 << CONTENDER_DELAYED | 1 << CONTENDER_HELD | 1 << CONTENDER_IDLE,
-    [CONTENDER_DELAYED] = 1 << CONTENDER_WAITING | 1 << CONTENDER_QUEUEING | 1 << CONTENDER_HELD |
+                          1 << CONTENDER_DELAYED | 1 << CONTENDER_UNSURE | 1 << CONTENDER_HELD |
                           1 << CONTENDER_IDLE,
+    [CONTENDER_DELAYED] = 1 << CONTENDER_WAITING | 1 << CONTENDER_QUEUEING | 1 << CONTENDER_UNSURE |
+                          1 << CONTENDER_HELD | 1 << CONTENDER_IDLE,
+    [CONTENDER_UNSURE] = 1 << CONTENDER_UNSURE | 1 << CONTENDER_WAITING | 1 << CONTENDER_QUEUEING |
+                         1 << CONTENDER_HELD | 1 << CONTENDER_IDLE,
     [CONTENDER_HELD] = 1 << CONTENDER_IDLE,
 };
 
@@ -46,7 +50,12 @@ static void contender_check(const struct contender *c)
 
 static void contender_move(struct contender *c, enum contender_state next)
 {
+    bool was_idle = c->state == CONTENDER_IDLE, is_idle = next == CONTENDER_IDLE;
+
     ASSERT((contender_may_follow[c->state] & 1 << next) != 0);
+    if (was_idle != is_idle) {
+        core_keep_certain(c->r->e->core, was_idle);
+    }
     c->state = next;
     contender_check(c);
 }
@@ -276,6 +285,16 @@ static void claim(struct contender *c)
     c->settled(c, 0);
 }
 
+static void sure(void *contender)
+{
+    struct contender *c = contender;
+
+    if (c->state == CONTENDER_UNSURE && !c->attempt->listing) {
+        contender_ask_list(c->attempt);
+    }
+}
+
+/* A node that is the first is no more than that: its session may be dead where that is decided. */
 static void our_turn(struct contender *c)
 {
     struct attempt *a = c->attempt;
@@ -284,9 +303,11 @@ static void our_turn(struct contender *c)
         a->waited = true;
         contender_move(c, CONTENDER_DELAYED);
         timer_set(c->r->e, &c->delay, machine_now_ms() + c->o.delay_ms);
-        return;
+    } else if (engine_certain_ms(c->r->e) == 0) {
+        contender_move(c, CONTENDER_UNSURE);
+    } else {
+        claim(c);
     }
-    claim(c);
 }
 
 static void delay_over(void *contender)
@@ -682,6 +703,7 @@ int contender_start(struct contender *c, bool is_try)
     }
     if (rc == 0) {
         observer_add(c->r->e, &c->observer, contender_state_changed, c);
+        c->observer.certain = sure;
     }
     return rc;
 }

@@ -8,6 +8,8 @@
  *    | +-- a try --> PROBING -+  | |                          v
  *    |                  |        | |                     [ DELAYED ]  one ahead died, and a
  *    +-- it is held ----+        | |                          |       delay is wanted
+ *    |                           | |                     [ UNSURE ]   whether the session lives;
+ *    |                           | |                          |       listed again when it does
  *    |                           | |                          v
  *    +--- release ---------------|-|------------------------ HELD     the grant says the rest
  *    |                           | |
@@ -19,7 +21,8 @@
  * that counts, the whole list.
  *
  * The create and the first listing are sent together: without contention one round trip. A claim
- * counts only if the node belongs to the session that we have now, and never on a read-only server.
+ * counts only if the node belongs to the session that we have now, and that is certain to live, and
+ * never on a read-only server. From the start to the end the session is kept certain.
  *
  * Each time it queues is an attempt, an object of its own: one that was given up lives on until
  * the answer about its node has come, and deletes it. So nothing is left behind, and the contender
@@ -38,6 +41,7 @@ enum contender_state {
     CONTENDER_QUEUEING,
     CONTENDER_WAITING,
     CONTENDER_DELAYED,
+    CONTENDER_UNSURE,
     CONTENDER_HELD,
 };
 

@@ -72,42 +72,50 @@ static void grant_tell(void *grant)
 
 /* ---- doubt ---- */
 
-static void overdue(void *grant)
+static int64_t certain_ms(const struct pawl_grant *g)
+{
+    const struct core *core = g->r->e->core;
+    bool alive = g->state == PAWL_GRANT_CERTAIN || g->state == PAWL_GRANT_IN_DOUBT;
+
+    return alive && g->session_id == core->session_id ? engine_certain_ms(g->r->e) : 0;
+}
+
+static bool has_link(const struct pawl_grant *g)
+{
+    enum pawl_state state = g->r->e->core->state;
+
+    return state == PAWL_STATE_CONNECTED || state == PAWL_STATE_RECONNECTED;
+}
+
+/* 0: in doubt. */
+static int64_t good_for_ms(const struct pawl_grant *g)
+{
+    return has_link(g) || g->doubt == PAWL_DOUBT_GO_ON ? certain_ms(g) : 0;
+}
+
+/* CERTAIN for so long, unless more becomes known until then. */
+static void grant_judge(void *grant)
 {
     struct pawl_grant *g = grant;
+    int64_t ms = good_for_ms(g);
 
-    if (g->state == PAWL_GRANT_CERTAIN) {
-        grant_move(g, PAWL_GRANT_IN_DOUBT);
-    }
-}
-
-/* Without a link. */
-static int64_t doubt_at_ms(const struct pawl_grant *g)
-{
-    int64_t now = machine_now_ms();
-
-    return g->doubt == PAWL_DOUBT_STOP ? now : now + engine_certain_ms(g->r->e);
-}
-
-static void link_lost(struct pawl_grant *g)
-{
-    if (g->state != PAWL_GRANT_CERTAIN) {
-        return;
-    }
-    if (g->doubt == PAWL_DOUBT_STOP) {
-        grant_move(g, PAWL_GRANT_IN_DOUBT);
+    ASSERT(g->state == PAWL_GRANT_CERTAIN || g->state == PAWL_GRANT_IN_DOUBT);
+    if (ms > 0) {
+        timer_set(g->r->e, &g->deadline, machine_now_ms() + ms);
     } else {
-        timer_set(g->r->e, &g->deadline, doubt_at_ms(g));
+        timer_clear(g->r->e, &g->deadline);
+    }
+    if ((g->state == PAWL_GRANT_CERTAIN) != (ms > 0)) {
+        grant_move(g, ms > 0 ? PAWL_GRANT_CERTAIN : PAWL_GRANT_IN_DOUBT);
     }
 }
 
 static void grant_link_back(struct pawl_grant *g)
 {
-    timer_clear(g->r->e, &g->deadline);
     if (g->session_id != g->r->e->core->session_id) {
         grant_lose(g);
-    } else if (g->state == PAWL_GRANT_IN_DOUBT) {
-        grant_move(g, PAWL_GRANT_CERTAIN);
+    } else {
+        grant_judge(g);
     }
 }
 
@@ -119,7 +127,7 @@ static void grant_state_changed(enum pawl_state state, void *grant)
     switch (state) {
     case PAWL_STATE_SUSPENDED:
     case PAWL_STATE_READ_ONLY:
-        link_lost(g);
+        grant_judge(g);
         break;
     case PAWL_STATE_CONNECTED:
     case PAWL_STATE_RECONNECTED:
@@ -138,6 +146,7 @@ static void observe(struct pawl_grant *g, bool on)
 {
     if (on && !g->observing) {
         observer_add(g->r->e, &g->observer, grant_state_changed, g);
+        g->observer.certain = grant_judge;
     } else if (!on && g->observing) {
         observer_remove(&g->observer);
         timer_clear(g->r->e, &g->deadline);
@@ -152,7 +161,7 @@ void grant_init(struct pawl_grant *g, struct recipe *r, enum pawl_doubt doubt, p
 {
     *g = (struct pawl_grant){.r = r, .doubt = doubt, .fd = -1, .fn = fn, .arg = arg};
     note_init(&g->note, grant_tell, g);
-    timer_init(&g->deadline, overdue, g);
+    timer_init(&g->deadline, grant_judge, g);
 }
 
 void grant_listen(struct pawl_grant *g, pawl_grant_fn fn, void *arg)
@@ -175,8 +184,6 @@ void grant_fini(struct pawl_grant *g)
  * own, behind the news that it was granted. */
 void grant_give(struct pawl_grant *g, char *path, int64_t czxid, int64_t session_id)
 {
-    enum pawl_state state = g->r->e->core->state;
-
     ASSERT(path != NULL && czxid > 0);
     ASSERT(session_id != 0 && session_id == g->r->e->core->session_id);
     free(g->path);
@@ -185,9 +192,7 @@ void grant_give(struct pawl_grant *g, char *path, int64_t czxid, int64_t session
     g->session_id = session_id;
     grant_move(g, PAWL_GRANT_CERTAIN);
     observe(g, true);
-    if (state != PAWL_STATE_CONNECTED && state != PAWL_STATE_RECONNECTED) {
-        timer_set(g->r->e, &g->deadline, doubt_at_ms(g));
-    }
+    timer_set(g->r->e, &g->deadline, machine_now_ms() + good_for_ms(g));
 }
 
 void grant_lose(struct pawl_grant *g)
@@ -225,14 +230,6 @@ void grant_ask_stop(struct pawl_grant *g)
 static int grant_look(const struct pawl_grant *g)
 {
     return g == NULL ? PAWL_ERR_BAD_ARGUMENTS : recipe_look(g->r);
-}
-
-static int64_t certain_ms(const struct pawl_grant *g)
-{
-    const struct core *core = g->r->e->core;
-    bool alive = g->state == PAWL_GRANT_CERTAIN || g->state == PAWL_GRANT_IN_DOUBT;
-
-    return alive && g->session_id == core->session_id ? engine_certain_ms(g->r->e) : 0;
 }
 
 int64_t pawl_grant_certain_ms(const struct pawl_grant *g)
