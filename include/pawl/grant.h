@@ -30,8 +30,8 @@
  * answers alone count for nothing, and while something is held or waited for the client's heartbeat
  * is not a ping but a request that the leader has to answer:
  *
- * - Where pawld leads, and for a pawld that stands alone: a sync, every T/3. The leader counts it as
- *   a sign of life, and answers it only when a quorum has followed it since. The certain time
+ * - Where pawld leads, and for a pawld that stands alone: a sync, every T/3. The leader counts it
+ * as a sign of life, and answers it only when a quorum has followed it since. The certain time
  *   counts from when it was sent: 2T/3 of it are left at any time.
  * - Where Apache's server leads, or stands between us and a pawld that does: its leader hears of us
  *   only when it next asks the follower, which it does every half tick. A request A that was

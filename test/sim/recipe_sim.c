@@ -157,14 +157,6 @@ struct user *sim_next_user(struct sim *s, int *at)
 
 /* ---- grants ---- */
 
-/* In an ensemble a follower that is cut off from its leader makes the certain time too long. */
-static bool has_its_node(struct world *w, const struct pawl_grant *g)
-{
-    znode_id id = w->cluster == NULL ? 0 : tree_find(world_tree(w), bytes_str(g->path));
-
-    return w->cluster == NULL || (id != 0 && tree_owner(world_tree(w), id) == g->session_id);
-}
-
 /* Whoever is asleep is asked, too, as if he woke up now. Not in a computer that is stopped: there a
  * first look at the clocks tells how long that was, and no look comes before the end. */
 bool user_holds(const struct user *u, const struct pawl_grant *g)
@@ -179,7 +171,7 @@ bool user_holds(const struct user *u, const struct pawl_grant *g)
     w->running = u->process->machine;
     held = pawl_grant_held(g);
     w->running = running;
-    return held && !world_is_robbed(w, g->session_id, g->path) && has_its_node(w, g);
+    return held && !world_is_robbed(w, g->session_id, g->path);
 }
 
 void sim_granted(struct user *u, const struct pawl_grant *g)

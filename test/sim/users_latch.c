@@ -119,8 +119,9 @@ static void check(struct sim *s)
     for (int at = 0; (u = sim_next_user(s, &at)) != NULL;) {
         const struct candidate *c = u->own;
 
-        if (c->latch == NULL || !pawl_latch_is_leader(c->latch) ||
-            !user_holds(u, pawl_latch_grant(c->latch))) {
+        s->w->running = u->process->machine; /* by its clocks, and not by somebody else's */
+        if (c->latch == NULL || !user_holds(u, pawl_latch_grant(c->latch)) ||
+            !pawl_latch_is_leader(c->latch)) {
             continue;
         }
         if (leader[u->thing] != NULL) {
