@@ -534,6 +534,9 @@ static void act(void *sim)
     struct sim *s = sim;
     struct user *u;
 
+    if (sim_now_ms(s) >= s->trouble_until_ms) { /* somebody may wait inside a call */
+        s->w->trouble = false;
+    }
     if (s->w->trouble && sim_now_ms(s) >= s->fault_ms) {
         s->fault_ms = sim_now_ms(s) + 1 + sim_below(s, 2 * s->fault_pause_ms);
         next_trouble(s);
@@ -793,6 +796,7 @@ static void live(struct sim *s, const struct trouble_plan *plan, struct totals *
 {
     int64_t calm_from, begun = sim_now_ms(s);
 
+    s->trouble_until_ms = plan != NULL ? begun + plan->trouble_us / 1000 : INT64_MAX;
     begin(s);
     world_run(s->w, plan != NULL ? begun + plan->trouble_us / 1000 - sim_now_ms(s)
                                  : 5000 + sim_below(s, 25000));

@@ -92,7 +92,7 @@ struct sim {
     struct process processes[MAX_MACHINES];
     int n_processes;
     struct list asked;
-    int64_t fault_ms, fault_pause_ms, think_ms, session_ms, calm_ms;
+    int64_t trouble_until_ms, fault_ms, fault_pause_ms, think_ms, session_ms, calm_ms;
     int n_faults, n_done;         /* done: what users achieved */
     const struct selection *keep; /* of faults, from the so many-th item on; NULL: all */
     size_t keep_from;
