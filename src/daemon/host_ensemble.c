@@ -60,6 +60,10 @@ static void host_standing(void *arg, struct role_standing *out)
         .n_synced_non_voting = s.n_synced_non_voting,
         .n_synced_observers = s.n_synced_observers,
         .n_pending_syncs = s.n_wishes,
+        .election_ms = s.election_us / 1000,
+        .sync_ms = s.role_us / 1000,
+        .n_diffs = s.n_diffs,
+        .n_snapshots = s.n_snapshots,
     };
 }
 

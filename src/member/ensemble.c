@@ -63,6 +63,7 @@ void ensemble_standing(struct role *r, struct role_standing *out)
 static void leave_role(struct member *m, const char *reason)
 {
     if (role_serves(&m->role)) {
+        m->ensemble->idle_since_us = m->server->now_us;
         log_info("%s no more: %s; clients are turned away until there is a leader",
                  role_name(m->role.kind), reason);
     } else {
@@ -102,6 +103,25 @@ static void show_config(struct member *m)
     tree_set_config(m->server->tree, strbuf_bytes(text), config->version, m->server->wall_ms);
 }
 
+/* How long it took until somebody is served, and what of it. */
+static void observe_beginning(struct member *m)
+{
+    int64_t idle_ms = (m->server->now_us - m->ensemble->idle_since_us) / 1000;
+    struct role_standing standing;
+
+    ensemble_standing(&m->role, &standing);
+    server_observe(m->server, SUMMARY_ELECTION_TIME, standing.election_ms);
+    server_observe(m->server, SUMMARY_UNAVAILABLE_TIME, idle_ms);
+    if (m->role.kind == ROLE_LEADER) {
+        server_observe(m->server, SUMMARY_LEADER_UNAVAILABLE_TIME, idle_ms);
+    } else {
+        server_observe(m->server,
+                       m->role.kind == ROLE_OBSERVER ? SUMMARY_OBSERVER_SYNC_TIME
+                                                     : SUMMARY_FOLLOWER_SYNC_TIME,
+                       standing.sync_ms);
+    }
+}
+
 /* Everything that is logged is part of the history that a quorum has. */
 static void take_the_lead(struct member *m, int64_t epoch)
 {
@@ -111,6 +131,7 @@ static void take_the_lead(struct member *m, int64_t epoch)
     role_leader_init(&m->role);
     show_config(m);
     server_change(m->server, m->server->tree, zxid_make(epoch, 0));
+    observe_beginning(m);
     m->has_dead = true;
     check_tree(m);
 }
@@ -127,6 +148,7 @@ static void follow(struct member *m, const struct quorum_effect *e)
              e->epoch);
     show_config(m);
     server_change(m->server, m->server->tree, applied > begin ? applied : begin);
+    observe_beginning(m);
     check_tree(m);
 }
 

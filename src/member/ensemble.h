@@ -58,6 +58,7 @@ struct ensemble {
     bool resigning;           /* no zxid is left in this epoch */
     int64_t looking_since_us; /* as far as is known; 0: it does not */
     struct strbuf undecided;  /* leading: struct undecided, revalidations that wait for a commit */
+    int64_t idle_since_us;    /* nobody is served */
     struct strbuf data;       /* scratch: of a packet */
     struct strbuf auth;
 };

@@ -209,7 +209,10 @@ struct member *member_new(const struct member_options *options, struct tree *tre
     }
     m->server =
         server_new(&options->server, &m->role, tree, zxid, now_us, wall_ms, prng_next(&m->prng));
-    m->server->stats.looking_count = m->ensemble != NULL;
+    if (m->ensemble != NULL) {
+        m->server->stats.looking_count = 1;
+        m->ensemble->idle_since_us = now_us;
+    }
     return m;
 }
 

@@ -139,6 +139,7 @@ static void receive_revalidate(struct member *m, link_id link, const struct pack
         log_limited(LOG_WARN, "a revalidation cannot be decoded");
         return;
     }
+    m->server->stats.revalidate_count++;
     revalidate(m, &u);
 }
 

@@ -165,6 +165,7 @@ static void take_role(struct quorum *q, int64_t leader, enum member_state role)
     ASSERT(q->phase == QUORUM_LOOKING);
     ASSERT((role == MEMBER_LEADING) == (leader == q->options.sid));
     q->role = role;
+    q->elected_us = q->now_us;
     q->leader_sid = leader;
     if (role == MEMBER_LEADING) {
         quorum_move(q, QUORUM_LEADING);
@@ -207,6 +208,7 @@ static void emit_notifications(struct quorum *q)
 static void look(struct quorum *q, int64_t last)
 {
     quorum_move(q, QUORUM_LOOKING);
+    q->looking_since_us = q->now_us;
     q->role = MEMBER_LOOKING;
     q->leader_sid = SID_NOBODY;
     ASSERT(q->committed == history_last(&q->history));
@@ -589,6 +591,10 @@ struct quorum_status quorum_status(const struct quorum *q)
         .committed_zxid = q->committed,
         .n_outstanding = n_outstanding(q),
         .n_wishes = q->leader.n_wishes,
+        .election_us = q->elected_us - q->looking_since_us,
+        .role_us = q->now_us - q->elected_us,
+        .n_diffs = q->n_diffs,
+        .n_snapshots = q->n_snapshots,
     };
     struct peer *p;
 

@@ -200,6 +200,9 @@ struct quorum_status {
     size_t n_synced_non_voting; /* followers that no voter of the configuration is */
     size_t n_wishes;            /* syncs that wait */
     size_t n_outstanding;
+    int64_t election_us;           /* what the last one took; with a role */
+    int64_t role_us;               /* since then */
+    uint64_t n_diffs, n_snapshots; /* that learners were synchronised by, in all roles */
 };
 struct quorum_status quorum_status(const struct quorum *q);
 

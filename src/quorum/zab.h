@@ -180,6 +180,9 @@ struct quorum {
     int64_t least_rest_us;  /* after this role; 0: none, unless it is one of several in vain */
     int n_unloaded;         /* snapshots in a row that could not be taken over */
     struct prng prng;
+    int64_t looking_since_us;
+    int64_t elected_us; /* since when there is somebody to follow, or to be followed by */
+    uint64_t n_diffs, n_snapshots; /* that learners were synchronised by */
     int64_t leader_sid;
     int64_t now_us;
     struct quorum_effects *out; /* of the step under way */

@@ -147,6 +147,8 @@ void sync_begin(struct quorum *q, struct peer *p)
         return;
     }
     p->began_us = q->now_us;
+    q->n_diffs += plan.kind != SYNC_SNAP;
+    q->n_snapshots += plan.kind == SYNC_SNAP;
     log_plan(p, &plan);
     switch (plan.kind) {
     case SYNC_DIFF:

@@ -50,6 +50,9 @@ struct role_standing {
     size_t n_learners; /* that are connected, synchronised or not */
     size_t n_synced_followers, n_synced_non_voting, n_synced_observers;
     size_t n_pending_syncs;
+    int64_t election_ms;           /* the last one took */
+    int64_t sync_ms;               /* and since then */
+    uint64_t n_diffs, n_snapshots; /* sent to learners since the start */
 };
 
 struct role {

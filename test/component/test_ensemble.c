@@ -203,6 +203,38 @@ static void a_commit_may_come_before_our_own_disk(void **state)
     ensemble_fixture_fini(&f);
 }
 
+static uint64_t n_of(const struct ensemble_node *n, enum summary_id id)
+{
+    return ensemble_node_server(n)->stats.summaries[id].count;
+}
+
+static void it_is_counted_how_long_nobody_was_served(void **state)
+{
+    struct ensemble_node *leader, *next;
+    struct ensemble_fixture f;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 1);
+    leader = ensemble_fixture_elect(&f);
+    assert_int_equal(quorum_status(leader->quorum).n_diffs, 3);
+    assert_int_equal(quorum_status(leader->quorum).n_snapshots, 0);
+    for (size_t i = 0; i < f.n_nodes; i++) {
+        struct ensemble_node *n = &f.nodes[i];
+
+        assert_int_equal(n_of(n, SUMMARY_ELECTION_TIME), 1);
+        assert_int_equal(n_of(n, SUMMARY_UNAVAILABLE_TIME), 1);
+        assert_int_equal(n_of(n, SUMMARY_LEADER_UNAVAILABLE_TIME), n == leader);
+        assert_int_equal(n_of(n, SUMMARY_OBSERVER_SYNC_TIME), i == 3);
+        assert_int_equal(n_of(n, SUMMARY_FOLLOWER_SYNC_TIME), i < 3 && n != leader);
+    }
+    ensemble_node_crash(leader);
+    ensemble_fixture_settle(&f);
+    next = ensemble_fixture_elect(&f);
+    assert_int_equal(n_of(next, SUMMARY_ELECTION_TIME), 2);
+    assert_int_equal(n_of(next, SUMMARY_LEADER_UNAVAILABLE_TIME), 1);
+    ensemble_fixture_fini(&f);
+}
+
 /* Between the time stamp and the commit the clock says that much has gone by. */
 static void clocks_that_are_apart_are_noticed(void **state)
 {
@@ -902,6 +934,7 @@ int main(void)
         cmocka_unit_test(a_learner_answers_what_its_client_asked_for),
         cmocka_unit_test(a_commit_may_come_before_our_own_disk),
         cmocka_unit_test(clocks_that_are_apart_are_noticed),
+        cmocka_unit_test(it_is_counted_how_long_nobody_was_served),
         cmocka_unit_test(only_the_leader_ends_sessions_and_hears_of_all),
         cmocka_unit_test(a_session_moves_and_its_old_link_writes_no_more),
         cmocka_unit_test(a_link_whose_client_has_gone_elsewhere_is_closed_in_the_end),
