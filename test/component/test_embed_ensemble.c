@@ -398,8 +398,10 @@ static void a_forked_child_keeps_nothing_of_it(void **state)
     (void)state;
     snprintf(address, sizeof(address), "%s", pawl_ensemble_address(e, 1));
     child = fork_child(&hang_up);
-    stop(e);
+    assert_int_equal(pawl_ensemble_stop_member(e, 1),
+                     PAWL_OK); /* its port is still nobody else's */
     assert_int_equal(try_to_connect(address), ECONNREFUSED);
+    stop(e);
     close(hang_up);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
