@@ -27,12 +27,12 @@
 #include "cli/watchdog.h"
 #include "os/clock.h"
 
-/* Parts of the session's timeout T. The certain time may be as short as T/4 although all is well
- * (grant.h): before that the command must not be troubled. The watchdog ends it; if it has not
- * done so in half of its time, it is stopped, and we do. */
-enum { WARN_PART = 5, END_PART = 10, GUARD_PART = 20, UPDATE_PART = 40 };
+/* Parts of the session's timeout T. The certain time may be as short as T/4 less some round trips
+ * although all is well (grant.h): the command must not be troubled before. The watchdog ends it; if
+ * it has not done so when GUARD_PART is left, it is stopped, and we do. */
+enum { WARN_PART = 6, END_PART = 12, GUARD_PART = 20, UPDATE_PART = 40 };
 
-/* A tenth of less is too short to end processes in. */
+/* A twelfth of less is too short to end processes in. */
 enum { SESSION_MIN_MS = 1000 };
 
 struct locking {
