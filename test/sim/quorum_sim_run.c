@@ -59,6 +59,13 @@ static void settle(struct cluster *w)
     }
 }
 
+/* Who was slow may still owe an ack from before, and be dropped for it: not while it is asked. */
+static void let_acks_come(struct cluster *w)
+{
+    run_until(w, w->now_us + (w->plan->sync_limit + 1) * w->plan->tick_ms * INT64_C(1000));
+    settle(w);
+}
+
 static void ask_everybody(struct cluster *w)
 {
     uint64_t answered = w->judge.n_answered;
@@ -87,6 +94,7 @@ static void live(struct cluster *w, struct totals *t)
     run_until(w, w->now_us + SECOND_US); /* what is under way arrives */
     settle(w);
     quiet = w->now_us - quiet;
+    let_acks_come(w);
     ask_everybody(w);
     if (quiet > t->longest_quiet_us) {
         t->longest_quiet_us = quiet;
