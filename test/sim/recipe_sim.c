@@ -300,12 +300,14 @@ static void hand_over(struct sim *s, struct process *p)
     s->w->running = p->machine;
     p->ended = true;
     heir = world_hand_over(p->machine, &o);
-    if (heir == NULL) {
+    if (heir == NULL && p->machine->client != NULL) {
         p->ended = false;
         return;
     }
     free_users(s, p);
-    populate(s, heir, p);
+    if (heir != NULL) { /* else there came to be too many machines while it detached */
+        populate(s, heir, p);
+    }
 }
 
 /* ---- what goes wrong ---- */
