@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/broken.h"
 
 /* By a leader that counts every request we want to be heard as often as by a ping. */
 static int64_t third(const struct certain *k)
@@ -124,7 +125,7 @@ void certain_answered(struct certain *k, const struct certain_answer *a)
     if (a->proof == CERTAIN_COUNTED || a->proof == CERTAIN_ECHOED) {
         k->leader = a->proof == CERTAIN_COUNTED ? LEADER_COUNTS : LEADER_PINGS;
     }
-    if (k->leader == LEADER_COUNTS && a->proof != CERTAIN_HEARD) {
+    if ((k->leader == LEADER_COUNTS && a->proof != CERTAIN_HEARD) || BROKEN(CERTAIN_BY_LEADER)) {
         confirm(k, a->sent_ms);
         return;
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/broken.h"
 #include "base/logging.h"
 #include "pawl/error.h"
 
@@ -612,7 +613,7 @@ static int64_t heartbeat_at(const struct core *c)
 {
     int64_t due = certain_due_ms(&c->certain);
 
-    if (c->heartbeat != NULL || !is_kept_certain(c)) {
+    if (c->heartbeat != NULL || !is_kept_certain(c) || BROKEN(CERTAIN_BY_LEADER)) {
         return INT64_MAX;
     }
     return due > c->heartbeat_from_ms ? due : c->heartbeat_from_ms;

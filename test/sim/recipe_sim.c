@@ -412,6 +412,19 @@ static void sleep_or_stop(struct sim *s, struct machine *m)
     }
 }
 
+/* On the wrong side of a partition with its server. What its users hold they keep: a grant has to
+ * end by itself. */
+static void strand(struct process *p, int64_t ms)
+{
+    if (!world_strand(p->machine, ms)) {
+        world_cut(p->machine, BOTH_WAYS);
+        return;
+    }
+    for (int i = 0; i < p->n_users; i++) {
+        p->users[i].wake_ms += ms;
+    }
+}
+
 static void make_trouble(struct sim *s)
 {
     struct world *w = s->w;
@@ -477,6 +490,10 @@ static void make_trouble(struct sim *s)
         break;
     case 24:
         sleep_or_stop(s, m);
+        break;
+    case 26:
+    case 27:
+        strand(p, sim_below(s, 4 * s->session_ms));
         break;
     case 25:
         w->wall_jump_ms = sim_below(s, 20000000) - 10000000;
@@ -695,6 +712,7 @@ static void run_calm(struct sim *s)
     for (int i = 0; i < s->n_processes; i++) {
         wake_up(s->processes[i].machine);
         s->processes[i].machine->cut_off_until_ms = 0;
+        s->processes[i].machine->stranded_until_ms = 0;
     }
     while (!all_idle(s)) {
         if (sim_now_ms(s) >= limit) {

@@ -132,6 +132,7 @@ struct sim_link *net_dial(struct world *w, struct machine *m, int host)
 {
     struct sim_link *l = must_zalloc(sizeof(*l));
     bool lost = world_now_ms(w) < m->cut_off_until_ms ||
+                (world_now_ms(w) < m->stranded_until_ms && host != m->stranded_with) ||
                 (w->trouble && world_chance(w, 20)); /* the packet: nobody answers */
 
     l->host = host;

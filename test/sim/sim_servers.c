@@ -359,6 +359,22 @@ void world_slow_disk(struct world *w, int64_t ms)
     }
 }
 
+bool world_strand(struct machine *m, int64_t ms)
+{
+    struct world *w = the_world;
+
+    if (w->cluster == NULL || w->cluster->n_members == 1 || m->socket == NULL) {
+        return false;
+    }
+    world_note(m->id, "stranded", ms);
+    m->stranded_with = m->socket->host;
+    m->stranded_until_ms = world_now_ms(w) + ms;
+    cluster_begin(w->cluster, &(struct trouble_item){.kind = TROUBLE_SPLIT,
+                                                     .set = 1u << m->stranded_with,
+                                                     .for_us = ms * MS_US});
+    return true;
+}
+
 /* ---- somebody else ---- */
 
 /* A stranger's link is not over simulated wires: it takes what the server has by itself. */

@@ -72,6 +72,8 @@ struct machine {
     struct sim_link *socket;
     bool woken, dead;
     int64_t due_ms, paused_until_ms, writable_at_ms, cut_off_until_ms;
+    int64_t stranded_until_ms; /* until then it reaches only this server: */
+    int stranded_with;
     struct sim_clocks clocks;
     int n_turns; /* blocking calls it is inside of */
     struct witness witness;
@@ -202,6 +204,9 @@ void world_cut(struct machine *m, int ways);                /* who is told; byte
 void world_freeze(struct machine *m, int ways, int64_t ms); /* FOR_EVER: silent */
 /* Nothing reaches the server any more, on no link; what it has sent arrives, but late. */
 void world_cut_off(struct machine *m, int64_t ms, int64_t late_ms);
+/* With the server that it is linked to it is on the wrong side of a partition: the two reach each
+ * other, and nobody else. False: there is no such server, or no other. */
+bool world_strand(struct machine *m, int64_t ms);
 /* The server, or some member of the ensemble, restarts from its disk; or that is slow. */
 void world_crash(struct world *w, int64_t down_ms);
 void world_slow_disk(struct world *w, int64_t ms);
