@@ -21,7 +21,8 @@ import tempfile
 import time
 
 import table
-from bench import REPOSITORY, choose_folder, cpu_model, pairs, say
+from bench import REPOSITORY, choose_folder, cpu_model
+from runner import pairs, say
 from servers import Apache, Pawld
 
 CLIENTS = ("zookeeper", "bare", "pawl")

@@ -19,7 +19,8 @@ import sys
 import time
 
 import table
-from bench import REPOSITORY, choose_folder, cpu_model, pairs, say
+from bench import REPOSITORY, choose_folder, cpu_model
+from runner import pairs, say
 from servers import Apache, Pawld
 
 RUN_SECONDS_MAX = 180
