@@ -98,7 +98,7 @@ static void refuse_resume(struct server *s, struct connection *c)
     c->session_id = 0;
 }
 
-static void take_over(struct server *s, struct connection *c, struct session *session)
+static void close_older(struct server *s, struct session *session)
 {
     struct connection *older = session->connection;
 
@@ -107,6 +107,11 @@ static void take_over(struct server *s, struct connection *c, struct session *se
         session->connection = NULL;
         connection_close_after_flush(s, older);
     }
+}
+
+static void take_over(struct server *s, struct connection *c, struct session *session)
+{
+    close_older(s, session);
     attach_session(c, session);
 }
 
@@ -172,16 +177,23 @@ void server_revalidated(struct server *s, int64_t session_id, bool valid)
     handshake_welcome(s, c);
 }
 
-/* The password first: a stranger must not be able to cut off a live client. */
+/* The password first: a stranger must not be able to cut off a live client. Its older link is
+ * closed before anybody is asked: when the answer comes the newer one may be gone, and what is
+ * still under way on the older one would count as the session's, from its rightful server, after
+ * later writes.
+ */
 static void resume_session(struct server *s, struct connection *c, const struct connect_request *r)
 {
-    const struct session *session = session_find(&s->sessions, r->session_id);
+    struct session *session = session_find(&s->sessions, r->session_id);
 
     c->session_id = r->session_id;
     connection_move(s, c, CONNECTION_JOINING);
     if (!session_password_matches(r->session_id, r->password)) {
         refuse_resume(s, c);
         return;
+    }
+    if (session != NULL && !session->closing) {
+        close_older(s, session);
     }
     list_push_back(&s->joining, &c->joining);
     if (session != NULL && session->local) {

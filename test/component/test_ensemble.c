@@ -352,6 +352,25 @@ static void a_link_whose_client_has_gone_elsewhere_is_closed_in_the_end(void **s
     ensemble_fixture_fini(&f);
 }
 
+/* The newer one may be gone when the answer comes, and the leader takes for ours what either sends.
+ */
+static void the_older_link_is_closed_before_the_leader_is_asked(void **state)
+{
+    struct ensemble_node *follower;
+    struct connection *old, *fresh;
+    struct ensemble_fixture f;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    ensemble_fixture_elect(&f);
+    follower = ensemble_fixture_follower(&f);
+    old = ensemble_client(follower, 4000);
+    fresh = ensemble_resume(follower, old->session_id, 4000);
+    assert_int_equal(fresh->state, CONNECTION_JOINING);
+    assert_int_equal(old->state, CONNECTION_CLOSING);
+    ensemble_fixture_fini(&f);
+}
+
 static void a_session_that_is_gone_is_refused_everywhere(void **state)
 {
     struct ensemble_node *follower;
@@ -938,6 +957,7 @@ int main(void)
         cmocka_unit_test(only_the_leader_ends_sessions_and_hears_of_all),
         cmocka_unit_test(a_session_moves_and_its_old_link_writes_no_more),
         cmocka_unit_test(a_link_whose_client_has_gone_elsewhere_is_closed_in_the_end),
+        cmocka_unit_test(the_older_link_is_closed_before_the_leader_is_asked),
         cmocka_unit_test(a_session_that_is_gone_is_refused_everywhere),
         cmocka_unit_test(a_session_that_is_being_closed_is_dead_when_that_is_committed),
         cmocka_unit_test(what_a_learners_client_may_is_judged_by_its_ids),
