@@ -39,14 +39,15 @@ run-ensemble: ## Three servers on loopback under load, their leader killed: the 
 	@$(MAKE) all
 	@/usr/bin/python3 scripts/run_ensemble.py
 
-# Three builds, then one run of all of their tests; the last lines are its summary.
+# Three builds, then one run of all of their tests; the last lines are its summary. Many tests wait
+# for most of their time, so there are two for each processor.
 test: ## Install what is missing, build with and without sanitizers, run the tests (under 25 minutes)
 	@scripts/deps.sh --install build test
 	@for preset in release dev tsan; do \
 	    cmake --preset $$preset -DPAWL_TESTS=ON >/dev/null || exit 1; \
 	    cmake --build --preset $$preset -j$(JOBS) || exit 1; \
 	done
-	@scripts/ctest.sh $(JOBS) '$(LONG)' build-dev build-tsan build
+	@scripts/ctest.sh $$((2 * $(JOBS))) '$(LONG)' build-dev build-tsan build
 
 # One build, no Java: for those who are changing something.
 check: need-build need-check ## Build with the address sanitizer and run what needs nobody else's programs (2 minutes)
