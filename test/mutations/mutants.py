@@ -160,15 +160,31 @@ def judge(build, m):
         return m, False, f"DOES NOT FIT: {e}"
 
 
+def report_places(chosen):
+    """A line that was changed or moved takes its mutation out of use: that is said at once."""
+    n_bad = 0
+    for m in chosen:
+        try:
+            mutated(m)
+        except Unfit as e:
+            print(f"{m['name']}: {e}")
+            n_bad += 1
+    print(f"{len(chosen)} mutations, {n_bad} without their line")
+    return 1 if n_bad or not chosen else 0
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--build", default="build-dev")
     p.add_argument("--jobs", type=int, default=os.cpu_count())
     p.add_argument("--quick", action="store_true", help="only those marked `quick`")
+    p.add_argument("--places", action="store_true", help="only look whether each line to be broken is there")
     p.add_argument("names", nargs="*")
     o = p.parse_args()
     all_of_them = [read_mutation(f) for f in sorted(HERE.glob("*.mutation"))]
     chosen = [m for m in all_of_them if (not o.names or m["name"] in o.names) and (not o.quick or m.get("quick") == "yes")]
+    if o.places:
+        return report_places(chosen)
     build = Build(o.build)
     n_bad = 0
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
