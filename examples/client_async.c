@@ -109,8 +109,8 @@ static void start(struct job *job)
     memset(&create, 0, sizeof(create));
     create.size = sizeof(create);
     create.path = "/n-";
-    create.mode = PAWL_EPHEMERAL_SEQUENTIAL;
-    create.flags = PAWL_PARENTS;
+    create.mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL;
+    create.flags = PAWL_OP_PARENTS;
     create.data.data = "some data";
     create.data.len = strlen("some data");
     for (i = 0; i < N_NODES; i++) {

@@ -72,11 +72,11 @@ static void create_and_read(struct pawl_client *client)
     struct pawl_reply *reply = NULL;
 
     /* Data are bytes with a length: pawl_str() has those of a text. What is not mentioned is zero,
-     * and zero means the usual: a persistent node that everybody may use. PAWL_OR_SET makes the
+     * and zero means the usual: a persistent node that everybody may use. PAWL_OP_OR_SET makes the
      * program work a second time as well. */
     must(pawl_create(
              client,
-             PAWL_CREATE(.path = "/greeting", .data = pawl_str("hello"), .flags = PAWL_OR_SET),
+             PAWL_CREATE(.path = "/greeting", .data = pawl_str("hello"), .flags = PAWL_OP_OR_SET),
              NULL),
          "create");
 
@@ -89,8 +89,8 @@ static void create_and_read(struct pawl_client *client)
     /* An ephemeral node lives as long as our session: others see by it that we are there. The
      * server appends a number, and tells the whole name. */
     must(pawl_create(client,
-                     PAWL_CREATE(.path = "/members/m-", .mode = PAWL_EPHEMERAL_SEQUENTIAL,
-                                 .flags = PAWL_PARENTS),
+                     PAWL_CREATE(.path = "/members/m-", .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL,
+                                 .flags = PAWL_OP_PARENTS),
                      &reply),
          "create");
     printf("we are %s\n", reply->path);
@@ -173,7 +173,7 @@ int main(int argc, char **argv)
     client = connect_to(argc > 1 ? argv[1] : pawl_server_address(server));
     create_and_read(client);
     watch_and_change(client);
-    must(pawl_delete(client, PAWL_DELETE(.path = "/greeting", .flags = PAWL_CHILDREN_TOO), NULL),
+    must(pawl_delete(client, PAWL_DELETE(.path = "/greeting", .flags = PAWL_OP_CHILDREN_TOO), NULL),
          "delete");
 
     /* Ends the session: our ephemeral node is gone when this returns. Callbacks still to come run

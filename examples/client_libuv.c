@@ -129,7 +129,7 @@ static void open_client(struct program *p, const char *servers)
     must(pawl_client_open(&options, &p->client), "open");
     watch.fn = on_change;
     watch.arg = p;
-    must(pawl_create_async(p->client, PAWL_CREATE(.path = "/counter", .mode = PAWL_EPHEMERAL),
+    must(pawl_create_async(p->client, PAWL_CREATE(.path = "/counter", .mode = PAWL_MODE_EPHEMERAL),
                            on_answer, "create"),
          "create");
     must(pawl_watch_async(p->client, "/counter", PAWL_WATCH_PERSISTENT, &watch, on_answer, "watch"),

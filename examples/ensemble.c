@@ -49,7 +49,7 @@ static void count_to(struct pawl_client *client, int number)
     snprintf(text, sizeof(text), "%d", number);
     check(pawl_set(client,
                    PAWL_SET(.path = "/counter", .data = pawl_str(text),
-                            .only_if = pawl_version(number - 1), .flags = PAWL_IDEMPOTENT),
+                            .only_if = pawl_version(number - 1), .flags = PAWL_OP_IDEMPOTENT),
                    NULL),
           "set");
 }

@@ -22,15 +22,15 @@ static void changed(struct pawl_cache *cache, const struct pawl_cache_event *eve
     (void)cache;
     (void)arg;
     switch (event->type) {
-    case PAWL_CACHE_INITIALISED:
+    case PAWL_CACHE_EVENT_INITIALISED:
         printf("the configuration has been read\n");
         break;
-    case PAWL_CACHE_CREATED:
-    case PAWL_CACHE_CHANGED:
+    case PAWL_CACHE_EVENT_CREATED:
+    case PAWL_CACHE_EVENT_CHANGED:
         printf("  %s = %.*s\n", n->name, (int)n->data.len, (const char *)n->data.data);
         sem_post(&changes);
         break;
-    case PAWL_CACHE_DELETED:
+    case PAWL_CACHE_EVENT_DELETED:
         printf("  %s is gone\n", n->name);
         sem_post(&changes);
         break;
@@ -43,7 +43,7 @@ static void put(struct pawl_client *c, const char *path, const char *value)
 {
     check(pawl_create(c,
                       PAWL_CREATE(.path = path, .data = {value, strlen(value)},
-                                  .flags = PAWL_PARENTS | PAWL_OR_SET),
+                                  .flags = PAWL_OP_PARENTS | PAWL_OP_OR_SET),
                       NULL),
           path);
 }
@@ -71,7 +71,7 @@ static int run(const char *self, const char *servers)
     sem_init(&changes, 0, 0);
     put(c, "/example/config/limit", "100");
     put(c, "/example/config/old-setting", "on");
-    check(pawl_cache_new(c, "/example/config", PAWL_CACHE_CHILDREN, &options, &cache), "cache");
+    check(pawl_cache_new(c, "/example/config", PAWL_DEPTH_CHILDREN, &options, &cache), "cache");
     check(pawl_cache_wait(cache, PATIENCE_MS), "read the configuration");
     start_worker(self, 1, servers, "", STDOUT_FILENO);
     for (int i = 0; i < N_CHANGES; i++) {

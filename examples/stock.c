@@ -78,7 +78,7 @@ static int run_shop(const char *self, const char *servers)
     snprintf(text, sizeof(text), "%d", IN_STOCK);
     check(pawl_create(c,
                       PAWL_CREATE(.path = stock_path, .data = {text, strlen(text)},
-                                  .flags = PAWL_PARENTS | PAWL_OR_SET),
+                                  .flags = PAWL_OP_PARENTS | PAWL_OP_OR_SET),
                       NULL),
           "fill the stock");
     if (pipe(ends) != 0) {

@@ -16,14 +16,14 @@
  * on working; one without a size is BAD_ARGUMENTS. Each has a macro that sets it, and names the
  * fields that are not zero:
  *
- *     pawl_create(c, PAWL_CREATE(.path = "/a", .mode = PAWL_EPHEMERAL), NULL);
+ *     pawl_create(c, PAWL_CREATE(.path = "/a", .mode = PAWL_MODE_EPHEMERAL), NULL);
  *     pawl_lock_new(c, "/lock", PAWL_LOCK_OPTIONS(.permits = 3), &lock);
  *
  * and in C++, which has no such literals before C++20, a type in namespace pawl:
  *
  *     pawl::create request;
  *     request.path = "/a";
- *     request.mode = PAWL_EPHEMERAL;
+ *     request.mode = PAWL_MODE_EPHEMERAL;
  *     pawl_create(c, &request, NULL); */
 #if defined(__cplusplus)
 namespace pawl

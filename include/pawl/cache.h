@@ -6,7 +6,7 @@
  *     const struct pawl_node *n;
  *     struct pawl_cache *c;
  *
- *     check(pawl_cache_new(client, "/config", PAWL_CACHE_TREE,
+ *     check(pawl_cache_new(client, "/config", PAWL_DEPTH_TREE,
  *                          PAWL_CACHE_OPTIONS(.on_event = changed), &c), "cache");
  *     check(pawl_cache_wait(c, 10000), "wait");
  *     n = pawl_cache_get(c, "/config/limits");
@@ -17,7 +17,7 @@
  *     pawl_cache_free(c);
  *
  * One cache for what Curator has four of: depth 0 is its NodeCache, 1 its PathChildrenCache (see
- * PAWL_CACHE_NO_ROOT), PAWL_CACHE_TREE its TreeCache and CuratorCache. The path need not exist; the
+ * PAWL_CACHE_NO_ROOT), PAWL_DEPTH_TREE its TreeCache and CuratorCache. The path need not exist; the
  * cache never creates a node. It lives on one persistent watch where the server has those (3.6 and
  * up), else on a pair of one-shot watches per node; which of them makes no difference to events.
  *
@@ -77,13 +77,13 @@ PAWL_API void pawl_nodes_free(struct pawl_nodes *nodes); /* with the references 
 /* ---- events ---- */
 
 enum pawl_cache_event_type {
-    PAWL_CACHE_CREATED = 1, /* new_node */
-    PAWL_CACHE_CHANGED,     /* old_node, new_node */
-    PAWL_CACHE_DELETED,     /* old_node */
-    PAWL_CACHE_INITIALISED, /* once: all that was there has been reported */
-    PAWL_CACHE_STALE,       /* after INITIALISED: the link is down; the cache is as it was */
-    PAWL_CACHE_RESYNCED,    /* ... and up to date again */
-    PAWL_CACHE_ERROR        /* err, path: that node cannot be read, or not be kept (TOO_LARGE) */
+    PAWL_CACHE_EVENT_CREATED = 1, /* new_node */
+    PAWL_CACHE_EVENT_CHANGED,     /* old_node, new_node */
+    PAWL_CACHE_EVENT_DELETED,     /* old_node */
+    PAWL_CACHE_EVENT_INITIALISED, /* once: all that was there has been reported */
+    PAWL_CACHE_EVENT_STALE,       /* after INITIALISED: the link is down; the cache is as it was */
+    PAWL_CACHE_EVENT_RESYNCED,    /* ... and up to date again */
+    PAWL_CACHE_EVENT_ERROR /* err, path: that node cannot be read, or not be kept (TOO_LARGE) */
 };
 
 struct pawl_cache_event {
@@ -99,7 +99,7 @@ typedef void (*pawl_cache_fn)(struct pawl_cache *c, const struct pawl_cache_even
 
 /* ---- the cache ---- */
 
-enum pawl_cache_depth { PAWL_CACHE_TREE = -1, PAWL_CACHE_NODE = 0, PAWL_CACHE_CHILDREN = 1 };
+enum pawl_cache_depth { PAWL_DEPTH_TREE = -1, PAWL_DEPTH_NODE = 0, PAWL_DEPTH_CHILDREN = 1 };
 
 enum pawl_cache_flags {
     PAWL_CACHE_NO_DATA = 1,    /* keep no data; events carry them all the same */

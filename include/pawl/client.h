@@ -57,8 +57,8 @@ struct pawl_multi;
 /* ---- retry ---- */
 
 /* What to do when the link fails under a call. Applied to what may be repeated: reads, whatever was
- * not sent, and writes that carry PAWL_PROTECTED or PAWL_IDEMPOTENT; other writes whose outcome is
- * unknown are reported. The pauses end early when the link is back. */
+ * not sent, and writes that carry PAWL_OP_PROTECTED or PAWL_OP_IDEMPOTENT; other writes whose
+ * outcome is unknown are reported. The pauses end early when the link is back. */
 enum pawl_retry_kind {
     PAWL_RETRY_NONE = 0,
     PAWL_RETRY_N_TIMES,     /* n times, pause_ms apart */
@@ -278,17 +278,17 @@ PAWL_API int pawl_client_set_servers(struct pawl_client *c, const char *servers)
 PAWL_API void pawl_reply_free(struct pawl_reply *reply);
 
 enum pawl_op_flags {
-    PAWL_PARENTS = 1,           /* create: make missing parents, persistent, with default ACLs, but
-                                 * not the chroot: NO_NODE when that is missing */
-    PAWL_CONTAINER_PARENTS = 2, /* ... as containers */
-    PAWL_PROTECTED = 4,         /* create: the name carries an id; a retry looks for it first */
-    PAWL_OR_SET = 8,            /* create: set the data if the node exists */
-    PAWL_IDEMPOTENT = 16,       /* create, set, delete: what has been done already is success */
-    PAWL_COMPRESS = 32,         /* create, set: gzip the data */
-    PAWL_CHILDREN_TOO = 64,     /* delete: with everything below */
-    PAWL_GUARANTEED = 128       /* delete: if the link fails or time is up go on trying in the
-                                 * background; never a node that was made after the call was, nor
-                                 * one made by others since this client last had an answer */
+    PAWL_OP_PARENTS = 1,           /* create: make missing parents, persistent, with default ACLs,
+                                    * but not the chroot: NO_NODE when that is missing */
+    PAWL_OP_CONTAINER_PARENTS = 2, /* ... as containers */
+    PAWL_OP_PROTECTED = 4,         /* create: the name carries an id; a retry looks for it first */
+    PAWL_OP_OR_SET = 8,            /* create: set the data if the node exists */
+    PAWL_OP_IDEMPOTENT = 16,       /* create, set, delete: what has been done already is success */
+    PAWL_OP_COMPRESS = 32,         /* create, set: gzip the data */
+    PAWL_OP_CHILDREN_TOO = 64,     /* delete: with everything below */
+    PAWL_OP_GUARANTEED = 128       /* delete: if the link fails or time is up go on trying in the
+                                    * background; never a node that was made after the call was, nor
+                                    * one made by others since this client last had an answer */
 };
 
 struct pawl_create {
@@ -296,7 +296,7 @@ struct pawl_create {
     const char *path;
     struct pawl_bytes data;
     enum pawl_mode mode;
-    int64_t ttl_ms;        /* PAWL_TTL, PAWL_TTL_SEQUENTIAL */
+    int64_t ttl_ms;        /* PAWL_MODE_TTL, PAWL_MODE_TTL_SEQUENTIAL */
     struct pawl_acls acls; /* none: the client's default */
     int flags;
     int timeout_ms; /* 0: the client's */
@@ -354,7 +354,7 @@ PAWL_API int pawl_get(struct pawl_client *c, const char *path, const struct pawl
 PAWL_API int pawl_get_async(struct pawl_client *c, const char *path, const struct pawl_watch *watch,
                             pawl_reply_fn done, void *arg);
 
-/* The same for data that were written with PAWL_COMPRESS; DATA_INCONSISTENCY if they were not. */
+/* The same for data that were written with PAWL_OP_COMPRESS; DATA_INCONSISTENCY if not. */
 PAWL_API int pawl_get_compressed(struct pawl_client *c, const char *path,
                                  const struct pawl_watch *watch, struct pawl_reply **out);
 PAWL_API int pawl_get_compressed_async(struct pawl_client *c, const char *path,

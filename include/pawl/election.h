@@ -77,9 +77,9 @@ PAWL_API void pawl_latch_free(struct pawl_latch *l);
 PAWL_API int pawl_latch_start(struct pawl_latch *l);
 
 enum pawl_latch_close {
-    PAWL_LATCH_SILENT = 0, /* no callback begins any more */
-    PAWL_LATCH_NOTIFY      /* on_lost, if on_leader was called: before this returns, but not from
-                            * inside a callback or with a loop of your own: then soon */
+    PAWL_LATCH_CLOSE_SILENT = 0, /* no callback begins any more */
+    PAWL_LATCH_CLOSE_NOTIFY /* on_lost, if on_leader was called: before this returns, but not from
+                             * inside a callback or with a loop of your own: then soon */
 };
 
 /* Leaves the queue, for good; our node is deleted in the background until that is confirmed, also

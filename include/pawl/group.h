@@ -48,13 +48,13 @@ typedef void (*pawl_persistent_fn)(struct pawl_persistent_node *n, enum pawl_per
 
 struct pawl_persistent_options {
     size_t size; /* sizeof(struct pawl_persistent_options) */
-    /* Any. PAWL_PERSISTENT is 0: say PAWL_EPHEMERAL when you mean it. A node of PAWL_TTL has a
-     * child `touch` that is written every ttl_ms / 2, so that the node lives as long as we do and
-     * its own watchers are left in peace; it is not deleted by _free(), but by the server ttl_ms
-     * later. */
+    /* Any. PAWL_MODE_PERSISTENT is 0: say PAWL_MODE_EPHEMERAL when you mean it. A node of
+     * PAWL_MODE_TTL has a child `touch` that is written every ttl_ms / 2, so that the node lives as
+     * long as we do and its own watchers are left in peace; it is not deleted by _free(), but by
+     * the server ttl_ms later. */
     enum pawl_mode mode;
     int64_t ttl_ms;
-    bool is_protected;      /* the name carries an id (PAWL_PROTECTED) */
+    bool is_protected;      /* the name carries an id (PAWL_OP_PROTECTED) */
     bool no_parents;        /* fail with NO_NODE instead of making missing parents, as containers */
     struct pawl_bytes data; /* default: address, host, process, program and time */
     struct pawl_acls acls;  /* none: the client's default */
@@ -69,8 +69,8 @@ PAWL_API int pawl_persistent_node_new(struct pawl_client *c, const char *path,
                                       const struct pawl_persistent_options *options,
                                       struct pawl_persistent_node **out);
 
-/* Deletes the node (not one of PAWL_TTL), in the background until that is confirmed; also one whose
- * creation is still under way. on_change does not run any more when it returns, unless it was
+/* Deletes the node (not one of PAWL_MODE_TTL), in the background until that is confirmed; also one
+ * whose creation is still under way. on_change does not run any more when it returns, unless it was
  * called from it. */
 PAWL_API void pawl_persistent_node_free(struct pawl_persistent_node *n);
 

@@ -126,13 +126,13 @@ PAWL_API const char *pawl_server_unix_socket(const struct pawl_server *server);
 
 /* What the server is at this moment. */
 enum pawl_server_role {
-    PAWL_SERVER_NOT_SERVING, /* a member of an ensemble that looks for a leader, or catches up with
+    PAWL_ROLE_NOT_SERVING, /* a member of an ensemble that looks for a leader, or catches up with
                                 one; or the server has stopped by itself */
-    PAWL_SERVER_STANDALONE,  /* no member of an ensemble */
-    PAWL_SERVER_LEADER,
-    PAWL_SERVER_FOLLOWER,
-    PAWL_SERVER_OBSERVER,
-    PAWL_SERVER_READ_ONLY /* it looks for a leader, and serves readers meanwhile */
+    PAWL_ROLE_STANDALONE,  /* no member of an ensemble */
+    PAWL_ROLE_LEADER,
+    PAWL_ROLE_FOLLOWER,
+    PAWL_ROLE_OBSERVER,
+    PAWL_ROLE_READ_ONLY /* it looks for a leader, and serves readers meanwhile */
 };
 PAWL_API enum pawl_server_role pawl_server_role(const struct pawl_server *server);
 

@@ -87,13 +87,13 @@ struct pawl_ids {
 };
 
 enum pawl_mode {
-    PAWL_PERSISTENT = 0,
-    PAWL_EPHEMERAL = 1,  /* gone with our session */
-    PAWL_SEQUENTIAL = 2, /* the server appends ten digits */
-    PAWL_EPHEMERAL_SEQUENTIAL = 3,
-    PAWL_CONTAINER = 4, /* removed by the server some time after its last child */
-    PAWL_TTL = 5,       /* removed when unchanged and childless for ttl_ms */
-    PAWL_TTL_SEQUENTIAL = 6
+    PAWL_MODE_PERSISTENT = 0,
+    PAWL_MODE_EPHEMERAL = 1,  /* gone with our session */
+    PAWL_MODE_SEQUENTIAL = 2, /* the server appends ten digits */
+    PAWL_MODE_EPHEMERAL_SEQUENTIAL = 3,
+    PAWL_MODE_CONTAINER = 4, /* removed by the server some time after its last child */
+    PAWL_MODE_TTL = 5,       /* removed when unchanged and childless for ttl_ms */
+    PAWL_MODE_TTL_SEQUENTIAL = 6
 };
 
 /* What became of a request. Only with PAWL_OUTCOME_UNKNOWN may a failed write have happened. */
@@ -102,8 +102,8 @@ enum pawl_outcome {
     PAWL_OUTCOME_REFUSED,  /* the server, or this library, refused it: nothing has changed */
     PAWL_OUTCOME_NOT_SENT, /* it never left this process whole: nothing has changed */
     PAWL_OUTCOME_UNKNOWN   /* it was sent, and no answer came; or it takes several requests
-                            * (PAWL_PARENTS, PAWL_OR_SET, PAWL_CHILDREN_TOO), and some of them have
-                            * been executed, or may have been */
+                            * (PAWL_OP_PARENTS, PAWL_OP_OR_SET, PAWL_OP_CHILDREN_TOO), and some of
+                            * them have been executed, or may have been */
 };
 
 /* What came back. Lent to a callback until it returns; from a blocking call it is yours, for

@@ -147,10 +147,10 @@ static bool mode_of(const struct args *args, struct cli *cli, enum pawl_mode *ou
         cli_error(cli, "an ephemeral node has no TTL: it goes with its session");
         return false;
     }
-    *out = t   ? (s ? PAWL_TTL_SEQUENTIAL : PAWL_TTL)
-           : c ? PAWL_CONTAINER
-           : e ? (s ? PAWL_EPHEMERAL_SEQUENTIAL : PAWL_EPHEMERAL)
-               : (s ? PAWL_SEQUENTIAL : PAWL_PERSISTENT);
+    *out = t   ? (s ? PAWL_MODE_TTL_SEQUENTIAL : PAWL_MODE_TTL)
+           : c ? PAWL_MODE_CONTAINER
+           : e ? (s ? PAWL_MODE_EPHEMERAL_SEQUENTIAL : PAWL_MODE_EPHEMERAL)
+               : (s ? PAWL_MODE_SEQUENTIAL : PAWL_MODE_PERSISTENT);
     return true;
 }
 
@@ -175,7 +175,7 @@ static bool create_request(const struct args *args, struct cli *cli, struct pawl
         return false;
     }
     out->ttl_ms = ttl_ms;
-    out->flags = args_has(args, 'p') ? PAWL_PARENTS : 0;
+    out->flags = args_has(args, 'p') ? PAWL_OP_PARENTS : 0;
     /* The third word is where zkCli.sh has it. */
     return acls_of(cli, args->n_words > 2 ? args->words[2] : args_text(args, 'a'), &out->acls);
 }
@@ -269,7 +269,7 @@ static int run_rm(struct cli *cli, const struct args *args)
 {
     struct pawl_delete request = {.size = sizeof(request),
                                   .path = args->words[0],
-                                  .flags = args_has(args, 'r') ? PAWL_CHILDREN_TOO : 0};
+                                  .flags = args_has(args, 'r') ? PAWL_OP_CHILDREN_TOO : 0};
     struct pawl_reply *reply;
     int status;
 

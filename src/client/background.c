@@ -41,7 +41,7 @@ void background_delete(struct engine *e, struct bytes path, int32_t version, int
     struct plan *p = background_plan(e, PLAN_DELETE, OP_DELETE, &q);
 
     if (p != NULL) {
-        p->flags = PAWL_IDEMPOTENT | PAWL_GUARANTEED | (flags & PAWL_CHILDREN_TOO);
+        p->flags = PAWL_OP_IDEMPOTENT | PAWL_OP_GUARANTEED | (flags & PAWL_OP_CHILDREN_TOO);
         p->newest_zxid = newest_zxid;
     }
     background_start(e, p, newest_zxid == INT64_MAX ? STAGE_MAIN : STAGE_SYNC);
@@ -62,10 +62,11 @@ void background_undo(struct engine *e, struct bytes path, const char *id)
 
 static enum chore_kind background_chore(const struct plan *p)
 {
-    if (p->kind == PLAN_DELETE && (p->flags & PAWL_GUARANTEED) != 0) {
+    if (p->kind == PLAN_DELETE && (p->flags & PAWL_OP_GUARANTEED) != 0) {
         return CHORE_DELETE;
     }
-    if (p->kind == PLAN_CLEANUP || (p->kind == PLAN_CREATE && (p->flags & PAWL_PROTECTED) != 0)) {
+    if (p->kind == PLAN_CLEANUP ||
+        (p->kind == PLAN_CREATE && (p->flags & PAWL_OP_PROTECTED) != 0)) {
         return CHORE_UNDO;
     }
     return CHORE_NONE;

@@ -12,10 +12,10 @@
 #include "wire/path.h"
 
 enum {
-    CREATE_FLAGS = PAWL_PARENTS | PAWL_CONTAINER_PARENTS | PAWL_PROTECTED | PAWL_OR_SET |
-                   PAWL_IDEMPOTENT | PAWL_COMPRESS,
-    SET_FLAGS = PAWL_IDEMPOTENT | PAWL_COMPRESS,
-    DELETE_FLAGS = PAWL_CHILDREN_TOO | PAWL_GUARANTEED | PAWL_IDEMPOTENT,
+    CREATE_FLAGS = PAWL_OP_PARENTS | PAWL_OP_CONTAINER_PARENTS | PAWL_OP_PROTECTED |
+                   PAWL_OP_OR_SET | PAWL_OP_IDEMPOTENT | PAWL_OP_COMPRESS,
+    SET_FLAGS = PAWL_OP_IDEMPOTENT | PAWL_OP_COMPRESS,
+    DELETE_FLAGS = PAWL_OP_CHILDREN_TOO | PAWL_OP_GUARANTEED | PAWL_OP_IDEMPOTENT,
 };
 
 /* Takes a struct of the application's; BAD_ARGUMENTS: without its size. */
@@ -30,10 +30,10 @@ enum {
 static int32_t create_op(enum pawl_mode mode)
 {
     switch (mode) {
-    case PAWL_CONTAINER:
+    case PAWL_MODE_CONTAINER:
         return OP_CREATE_CONTAINER;
-    case PAWL_TTL:
-    case PAWL_TTL_SEQUENTIAL:
+    case PAWL_MODE_TTL:
+    case PAWL_MODE_TTL_SEQUENTIAL:
         return OP_CREATE_TTL;
     default:
         return OP_CREATE2;
@@ -42,8 +42,8 @@ static int32_t create_op(enum pawl_mode mode)
 
 static bool is_sequential(enum pawl_mode mode)
 {
-    return mode == PAWL_SEQUENTIAL || mode == PAWL_EPHEMERAL_SEQUENTIAL ||
-           mode == PAWL_TTL_SEQUENTIAL;
+    return mode == PAWL_MODE_SEQUENTIAL || mode == PAWL_MODE_EPHEMERAL_SEQUENTIAL ||
+           mode == PAWL_MODE_TTL_SEQUENTIAL;
 }
 
 static int make_id(struct engine *e, char out[40])
@@ -71,8 +71,9 @@ static int put_create_path(const struct pawl_client *c, struct strbuf *out,
 
 static int check_create(const struct pawl_create *req)
 {
-    if (!prepare_is_good_path(req->path, is_sequential(req->mode)) || req->mode < PAWL_PERSISTENT ||
-        req->mode > PAWL_TTL_SEQUENTIAL || (req->flags & ~CREATE_FLAGS) != 0) {
+    if (!prepare_is_good_path(req->path, is_sequential(req->mode)) ||
+        req->mode < PAWL_MODE_PERSISTENT || req->mode > PAWL_MODE_TTL_SEQUENTIAL ||
+        (req->flags & ~CREATE_FLAGS) != 0) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     if (create_op(req->mode) == OP_CREATE_TTL ? req->ttl_ms <= 0 : req->ttl_ms != 0) {
@@ -90,7 +91,7 @@ int ops_prepare_create(struct pawl_client *c, const struct pawl_create *given, s
     rc = prepare_begin(c, p, create_op(req.mode));
     TAKE_CHECKED(rc, req, given);
     rc = rc != 0 ? rc : check_create(&req);
-    if (rc == 0 && (req.flags & PAWL_PROTECTED) != 0) {
+    if (rc == 0 && (req.flags & PAWL_OP_PROTECTED) != 0) {
         rc = make_id(c->e, p->id);
     }
     rc = rc != 0 ? rc : put_create_path(c, &p->path, &req, p->id);
@@ -104,10 +105,10 @@ int ops_prepare_create(struct pawl_client *c, const struct pawl_create *given, s
     p->q.flags = (int32_t)req.mode;
     p->q.ttl_ms = req.ttl_ms;
     p->kind = PLAN_CREATE;
-    p->flags = req.flags & (PAWL_PARENTS | PAWL_CONTAINER_PARENTS | PAWL_PROTECTED | PAWL_OR_SET |
-                            PAWL_IDEMPOTENT);
+    p->flags = req.flags & (PAWL_OP_PARENTS | PAWL_OP_CONTAINER_PARENTS | PAWL_OP_PROTECTED |
+                            PAWL_OP_OR_SET | PAWL_OP_IDEMPOTENT);
     if (c->prefix_len > c->chroot_len && path_parent(p->q.path).len == c->prefix_len) {
-        p->flags |= PAWL_CONTAINER_PARENTS; /* a namespace is made on demand */
+        p->flags |= PAWL_OP_CONTAINER_PARENTS; /* a namespace is made on demand */
     }
     p->timeout_ms = req.timeout_ms != 0 ? req.timeout_ms : p->timeout_ms;
     return 0;
@@ -242,7 +243,7 @@ int ops_prepare_set(struct pawl_client *c, const struct pawl_set *given, struct 
     rc = rc != 0 ? rc : prepare_put_data(c, p, &req.data, req.flags);
     rc = rc != 0 ? rc : prepare_put_version(p, &req.only_if);
     p->kind = PLAN_SET;
-    p->flags = req.flags & PAWL_IDEMPOTENT;
+    p->flags = req.flags & PAWL_OP_IDEMPOTENT;
     p->timeout_ms = req.timeout_ms != 0 ? req.timeout_ms : p->timeout_ms;
     return rc;
 }
@@ -273,7 +274,7 @@ int ops_prepare_delete(struct pawl_client *c, const struct pawl_delete *given, s
     rc = rc != 0 ? rc : prepare_check_flags(req.flags, DELETE_FLAGS);
     rc = rc != 0 ? rc : prepare_put_version(p, &req.only_if);
     p->kind = PLAN_DELETE;
-    p->flags = req.flags & (PAWL_CHILDREN_TOO | PAWL_GUARANTEED | PAWL_IDEMPOTENT);
+    p->flags = req.flags & (PAWL_OP_CHILDREN_TOO | PAWL_OP_GUARANTEED | PAWL_OP_IDEMPOTENT);
     p->timeout_ms = req.timeout_ms != 0 ? req.timeout_ms : p->timeout_ms;
     return rc;
 }

@@ -115,7 +115,7 @@ static int32_t request_of(const struct plan *p, struct request *q)
     case STAGE_PARENT:
         q->path = bytes_of(p->main.path.data, p->parent_len);
         q->data = bytes_of("", 0);
-        q->flags = (p->flags & PAWL_CONTAINER_PARENTS) != 0 ? CREATE_CONTAINER_FLAG : 0;
+        q->flags = (p->flags & PAWL_OP_CONTAINER_PARENTS) != 0 ? CREATE_CONTAINER_FLAG : 0;
         return q->flags != 0 ? OP_CREATE_CONTAINER : OP_CREATE;
     case STAGE_SYNC:
         q->path = plan_parent(p);
@@ -245,7 +245,7 @@ static bool may_repeat(const struct plan *p, const struct call *call)
         return true;
     }
     return (p->stage != STAGE_MAIN && p->stage != STAGE_OR_SET) ||
-           (p->flags & (PAWL_PROTECTED | PAWL_IDEMPOTENT)) != 0;
+           (p->flags & (PAWL_OP_PROTECTED | PAWL_OP_IDEMPOTENT)) != 0;
 }
 
 static void give_up(struct engine *e, struct plan *p)
@@ -301,7 +301,7 @@ static bool ask_permission_later(struct engine *e, struct plan *p, int64_t now_m
  * sync. */
 static enum plan_stage stage_after_pause(const struct plan *p)
 {
-    bool find = p->kind == PLAN_CREATE && (p->flags & PAWL_PROTECTED) != 0 && p->unsure &&
+    bool find = p->kind == PLAN_CREATE && (p->flags & PAWL_OP_PROTECTED) != 0 && p->unsure &&
                 p->stage == STAGE_MAIN;
 
     bool look = p->in_background && p->newest_zxid != INT64_MAX && p->stage == STAGE_MAIN;

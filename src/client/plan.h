@@ -32,7 +32,7 @@ struct plan {
     struct call *call;
     enum plan_kind kind;
     enum plan_stage stage;
-    int flags; /* PAWL_PARENTS ... */
+    int flags; /* PAWL_OP_PARENTS ... */
     struct pawl_retry retry;
     int n_retries;
     bool unsure;        /* an earlier attempt of the main request may have been executed */

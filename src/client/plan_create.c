@@ -135,7 +135,7 @@ bool plan_create_step(struct engine *e, struct plan *p)
 {
     struct call *call = p->call;
     struct stat_record stat;
-    bool parents = (p->flags & (PAWL_PARENTS | PAWL_CONTAINER_PARENTS)) != 0;
+    bool parents = (p->flags & (PAWL_OP_PARENTS | PAWL_OP_CONTAINER_PARENTS)) != 0;
 
     switch (p->stage) {
     case STAGE_MAIN:
@@ -143,10 +143,10 @@ bool plan_create_step(struct engine *e, struct plan *p)
             p->parent_len = plan_parent(p).len;
             return plan_go(e, p, STAGE_PARENT);
         }
-        if (call->err == PAWL_ERR_NODE_EXISTS && (p->flags & PAWL_OR_SET) != 0) {
+        if (call->err == PAWL_ERR_NODE_EXISTS && (p->flags & PAWL_OP_OR_SET) != 0) {
             return plan_go(e, p, STAGE_OR_SET);
         }
-        if (call->err == PAWL_ERR_NODE_EXISTS && (p->flags & PAWL_IDEMPOTENT) != 0) {
+        if (call->err == PAWL_ERR_NODE_EXISTS && (p->flags & PAWL_OP_IDEMPOTENT) != 0) {
             return plan_go(e, p, STAGE_READ_BACK);
         }
         return false;
@@ -189,7 +189,7 @@ bool plan_set_step(struct engine *e, struct plan *p)
     struct stat_record stat;
 
     if (p->stage == STAGE_MAIN) {
-        return call->err == PAWL_ERR_BAD_VERSION && (p->flags & PAWL_IDEMPOTENT) != 0 &&
+        return call->err == PAWL_ERR_BAD_VERSION && (p->flags & PAWL_OP_IDEMPOTENT) != 0 &&
                plan_go(e, p, STAGE_READ_BACK);
     }
     if (call->err == 0 &&

@@ -89,14 +89,15 @@ bool plan_delete_step(struct engine *e, struct plan *p)
         if (call->err == PAWL_ERR_BAD_VERSION && p->looked && p->main.version == -1) {
             return plan_go(e, p, STAGE_SYNC); /* it has changed since we looked */
         }
-        if (call->err == PAWL_ERR_NOT_EMPTY && (p->flags & PAWL_CHILDREN_TOO) != 0) {
+        if (call->err == PAWL_ERR_NOT_EMPTY && (p->flags & PAWL_OP_CHILDREN_TOO) != 0) {
             if (p->depth == 0 && !push(p, p->main.path, bytes_of("", 0))) {
                 call->err = PAWL_ERR_NO_MEMORY;
                 return false;
             }
             return plan_go(e, p, STAGE_LIST);
         }
-        if (call->err == PAWL_ERR_NO_NODE && ((p->flags & PAWL_IDEMPOTENT) != 0 || p->depth > 0)) {
+        if (call->err == PAWL_ERR_NO_NODE &&
+            ((p->flags & PAWL_OP_IDEMPOTENT) != 0 || p->depth > 0)) {
             call->err = 0;
             call->outcome = PAWL_OUTCOME_DONE;
         }

@@ -177,7 +177,8 @@ int prepare_choose_acl(struct engine *e, struct strbuf *out, const struct pawl_a
 int prepare_put_data(const struct pawl_client *c, struct prepared *p, const struct pawl_bytes *data,
                      int flags)
 {
-    bool pack = (flags & PAWL_COMPRESS) != 0 || (c->e->settings.flags & PAWL_CLIENT_COMPRESS) != 0;
+    bool pack =
+        (flags & PAWL_OP_COMPRESS) != 0 || (c->e->settings.flags & PAWL_CLIENT_COMPRESS) != 0;
     size_t len;
     int rc;
 

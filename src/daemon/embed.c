@@ -43,9 +43,9 @@ struct pawl_server {
 _Static_assert((int)PAWL_LOG_DEBUG == (int)LOG_DEBUG && (int)PAWL_LOG_ERROR == (int)LOG_ERROR,
                "the levels are the same numbers");
 static const enum pawl_server_role role_of[] = {
-    [ROLE_NONE] = PAWL_SERVER_NOT_SERVING,  [ROLE_READ_ONLY] = PAWL_SERVER_READ_ONLY,
-    [ROLE_ALONE] = PAWL_SERVER_STANDALONE,  [ROLE_LEADER] = PAWL_SERVER_LEADER,
-    [ROLE_FOLLOWER] = PAWL_SERVER_FOLLOWER, [ROLE_OBSERVER] = PAWL_SERVER_OBSERVER,
+    [ROLE_NONE] = PAWL_ROLE_NOT_SERVING,  [ROLE_READ_ONLY] = PAWL_ROLE_READ_ONLY,
+    [ROLE_ALONE] = PAWL_ROLE_STANDALONE,  [ROLE_LEADER] = PAWL_ROLE_LEADER,
+    [ROLE_FOLLOWER] = PAWL_ROLE_FOLLOWER, [ROLE_OBSERVER] = PAWL_ROLE_OBSERVER,
 };
 
 int embed_explain(char *why, size_t why_size, int code, const char *sentence)

@@ -298,13 +298,13 @@ static int seat_kill(struct seat *s)
 /* Under the lock. */
 static enum pawl_server_role seat_role(const struct seat *s)
 {
-    return s->server == NULL ? PAWL_SERVER_NOT_SERVING : pawl_server_role(s->server);
+    return s->server == NULL ? PAWL_ROLE_NOT_SERVING : pawl_server_role(s->server);
 }
 
 static int find_leader(const struct pawl_ensemble *e)
 {
     for (int i = 0; i < e->n_seats; i++) {
-        if (seat_role(&e->seats[i]) == PAWL_SERVER_LEADER) {
+        if (seat_role(&e->seats[i]) == PAWL_ROLE_LEADER) {
             return e->seats[i].id;
         }
     }
@@ -315,7 +315,7 @@ static bool seat_serves(const struct seat *s)
 {
     enum pawl_server_role role = seat_role(s);
 
-    return role != PAWL_SERVER_NOT_SERVING && role != PAWL_SERVER_READ_ONLY;
+    return role != PAWL_ROLE_NOT_SERVING && role != PAWL_ROLE_READ_ONLY;
 }
 
 /* PAWL_OK: all that run serve. OPERATION_TIMEOUT: not yet. */
@@ -387,7 +387,7 @@ int pawl_ensemble_leader(struct pawl_ensemble *e)
 enum pawl_server_role pawl_ensemble_role(struct pawl_ensemble *e, int member)
 {
     const struct seat *s = find_seat(e, member);
-    enum pawl_server_role role = PAWL_SERVER_NOT_SERVING;
+    enum pawl_server_role role = PAWL_ROLE_NOT_SERVING;
 
     lock_take(&e->lock);
     if (s != NULL) {

@@ -261,7 +261,7 @@ static void run_make(void)
 
     memset(data, 'x', sizeof(data));
     sem_init(&room, 0, CHANGES_OUTSTANDING);
-    pawl_create(c, PAWL_CREATE(.path = "/bench/cache", .flags = PAWL_PARENTS), NULL);
+    pawl_create(c, PAWL_CREATE(.path = "/bench/cache", .flags = PAWL_OP_PARENTS), NULL);
     pawl_delete(c, PAWL_DELETE(.path = "/bench/cache/end"), NULL);
     for (int i = 0; i < o.nodes; i++) {
         node_path(path, sizeof(path), i);
@@ -320,13 +320,13 @@ static void followed(struct pawl_cache *cache, const struct pawl_cache_event *ev
 {
     (void)cache;
     (void)arg;
-    if (event->type == PAWL_CACHE_INITIALISED) {
+    if (event->type == PAWL_CACHE_EVENT_INITIALISED) {
         return;
     }
-    if (event->type == PAWL_CACHE_CHANGED && first_change_ns == 0) {
+    if (event->type == PAWL_CACHE_EVENT_CHANGED && first_change_ns == 0) {
         first_change_ns = clock_ns();
     }
-    if (event->type == PAWL_CACHE_CREATED && strcmp(event->new_node->name, "end") == 0) {
+    if (event->type == PAWL_CACHE_EVENT_CREATED && strcmp(event->new_node->name, "end") == 0) {
         sem_post(&ended);
     }
 }
@@ -340,7 +340,7 @@ static void run_cache(bool follows)
     uint64_t began = clock_ns();
 
     sem_init(&ended, 0, 0);
-    must(pawl_cache_new(c, "/bench/cache", PAWL_CACHE_CHILDREN, &options, &cache), "cache");
+    must(pawl_cache_new(c, "/bench/cache", PAWL_DEPTH_CHILDREN, &options, &cache), "cache");
     must(pawl_cache_wait(cache, -1), "initialise");
     printf("ms=%.1f nodes=%zu\n", (double)(clock_ns() - began) / 1e6, pawl_cache_size(cache));
     if (follows) {

@@ -579,7 +579,8 @@ static void what_a_dead_round_left_behind_lets_nobody_through(void **state)
     (void)state;
     members_open(m, THREE, "/d/stale", THREE);
     assert_int_equal(
-        pawl_create(m[0].c, PAWL_CREATE(.path = "/d/stale/ready", .flags = PAWL_PARENTS), NULL), 0);
+        pawl_create(m[0].c, PAWL_CREATE(.path = "/d/stale/ready", .flags = PAWL_OP_PARENTS), NULL),
+        0);
     start_enter(&m[0]);
     start_enter(&m[1]);
     wait_until(!exists(m[0].c, "/d/stale/ready"));
@@ -623,7 +624,7 @@ static void what_is_removed_late_is_not_the_next_round(void **state)
     co.metric_arg = &trap;
     behind_proxy_open(&trap.p, &co);
     assert_int_equal(
-        pawl_create(c, PAWL_CREATE(.path = "/d/late/ready", .flags = PAWL_PARENTS), NULL), 0);
+        pawl_create(c, PAWL_CREATE(.path = "/d/late/ready", .flags = PAWL_OP_PARENTS), NULL), 0);
     assert_int_equal(pawl_double_barrier_new(trap.p.c, "/d/late", 2, &b), 0);
     trap.armed = true;
     assert_int_equal(pawl_double_barrier_enter_async(b, -1, tell_double, &t), 0);

@@ -13,8 +13,8 @@ static int persistent = 0, one_shot = PAWL_CACHE_ONE_SHOT;
 static void make(struct pawl_client *c, const char *path, const char *data)
 {
     assert_int_equal(
-        pawl_create(c, PAWL_CREATE(.path = path, .data = text_bytes(data), .flags = PAWL_PARENTS),
-                    NULL),
+        pawl_create(
+            c, PAWL_CREATE(.path = path, .data = text_bytes(data), .flags = PAWL_OP_PARENTS), NULL),
         0);
 }
 
@@ -25,7 +25,7 @@ static void set(struct pawl_client *c, const char *path, const char *data)
 
 static void del(struct pawl_client *c, const char *path)
 {
-    assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_CHILDREN_TOO), NULL),
+    assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_OP_CHILDREN_TOO), NULL),
                      0);
 }
 
@@ -35,7 +35,7 @@ static void clear(struct pawl_client *c, const char *path)
     int rc;
 
     do { /* thousands of nodes may take longer than one call has */
-        rc = pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_CHILDREN_TOO), NULL);
+        rc = pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_OP_CHILDREN_TOO), NULL);
     } while (rc == PAWL_ERR_OPERATION_TIMEOUT);
     assert_true(rc == 0 || rc == PAWL_ERR_NO_NODE);
 }
@@ -63,7 +63,7 @@ static void a_tree_is_followed_as_curator_does(void **state)
     struct cache_log log;
 
     small_tree(c, "/tree");
-    cache_log_open(&log, c, "/tree", PAWL_CACHE_TREE, *(int *)*state, NULL);
+    cache_log_open(&log, c, "/tree", PAWL_DEPTH_TREE, *(int *)*state, NULL);
     cache_log_expect(&log, "CREATED /tree=r v0");
     cache_log_expect_both(&log, "CREATED /tree/a=1 v0", "CREATED /tree/b=2 v0");
     cache_log_expect(&log, "CREATED /tree/a/x=x v0");
@@ -96,7 +96,7 @@ static void children_are_followed_without_their_parent(void **state)
     struct cache_log log;
 
     small_tree(c, "/kids");
-    cache_log_open(&log, c, "/kids", PAWL_CACHE_CHILDREN, *(int *)*state | PAWL_CACHE_NO_ROOT,
+    cache_log_open(&log, c, "/kids", PAWL_DEPTH_CHILDREN, *(int *)*state | PAWL_CACHE_NO_ROOT,
                    NULL);
     cache_log_expect_both(&log, "CREATED /kids/a=1 v0", "CREATED /kids/b=2 v0");
     cache_log_expect(&log, "INITIALISED");
@@ -130,7 +130,7 @@ static void a_node_that_is_not_there_yet_is_waited_for(void **state)
     struct cache_log log;
 
     clear(c, "/one");
-    cache_log_open(&log, c, "/one", PAWL_CACHE_NODE, *(int *)*state, NULL);
+    cache_log_open(&log, c, "/one", PAWL_DEPTH_NODE, *(int *)*state, NULL);
     cache_log_expect(&log, "INITIALISED");
     make(c, "/one", "1");
     cache_log_expect(&log, "CREATED /one=1 v0");
@@ -156,7 +156,7 @@ static void nodes_are_found_listed_and_outlive_the_cache(void **state)
     struct cache_log log;
 
     small_tree(c, "/list");
-    cache_log_open(&log, c, "/list", PAWL_CACHE_TREE, *(int *)*state, NULL);
+    cache_log_open(&log, c, "/list", PAWL_DEPTH_TREE, *(int *)*state, NULL);
     assert_int_equal(pawl_cache_wait(log.cache, SOON_MS), 0);
     assert_int_equal(pawl_cache_size(log.cache), 4);
     assert_int_equal(pawl_cache_bytes(log.cache), 4);
@@ -214,7 +214,7 @@ static void what_does_not_fit_is_not_kept_but_told(void **state)
     int with_data = 0;
 
     small_tree(c, "/bytes");
-    cache_log_open(&log, c, "/bytes", PAWL_CACHE_TREE, *(int *)*state, &o);
+    cache_log_open(&log, c, "/bytes", PAWL_DEPTH_TREE, *(int *)*state, &o);
     cache_log_expect(&log, "CREATED /bytes=r v0");
     cache_log_expect_both(&log, "CREATED /bytes/a=1 v0", "CREATED /bytes/b=2 v0");
     cache_log_expect(&log, "CREATED /bytes/a/x=x v0");
@@ -245,7 +245,7 @@ static void too_many_nodes_are_told_and_taken_when_there_is_room(void **state)
         snprintf(path, sizeof(path), "/many/%d", i);
         make(c, path, "");
     }
-    cache_log_open(&log, c, "/many", PAWL_CACHE_CHILDREN, *(int *)*state, &o);
+    cache_log_open(&log, c, "/many", PAWL_DEPTH_CHILDREN, *(int *)*state, &o);
     assert_int_equal(pawl_cache_wait(log.cache, SOON_MS), 0);
     assert_int_equal(pawl_cache_size(log.cache), 8);
     cache_log_until(&log, "ERROR /many TOO_LARGE");
@@ -302,7 +302,7 @@ static void room_below_one_parent_lets_in_what_is_below_another(void **state)
         snprintf(path, sizeof(path), "/two/%c/%d", i < 6 ? 'a' : 'b', i);
         make(c, path, "");
     }
-    cache_log_open(&log, c, "/two", PAWL_CACHE_TREE, *(int *)*state, &o);
+    cache_log_open(&log, c, "/two", PAWL_DEPTH_TREE, *(int *)*state, &o);
     cache_log_until(&log, "INITIALISED");
     assert_int_equal(pawl_cache_size(log.cache), 13);
     full = n_cached_below(log.cache, "/two/a") == 6 ? "/two/a" : "/two/b";
@@ -329,7 +329,7 @@ static void only_what_is_selected_is_kept(void **state)
     struct cache_log log;
 
     small_tree(c, "/some");
-    cache_log_open(&log, c, "/some", PAWL_CACHE_TREE, *(int *)*state, &o);
+    cache_log_open(&log, c, "/some", PAWL_DEPTH_TREE, *(int *)*state, &o);
     cache_log_expect(&log, "CREATED /some=r v0");
     cache_log_expect(&log, "CREATED /some/a/x=x v0");
     cache_log_expect(&log, "INITIALISED");
@@ -358,10 +358,10 @@ static void compressed_data_are_unpacked_and_others_reported(void **state)
     make(c, "/zip", "plain");
     assert_int_equal(pawl_create(c,
                                  PAWL_CREATE(.path = "/zip/a", .data = text_bytes("packed"),
-                                             .flags = PAWL_COMPRESS),
+                                             .flags = PAWL_OP_COMPRESS),
                                  NULL),
                      0);
-    cache_log_open(&log, c, "/zip", PAWL_CACHE_TREE, *(int *)*state | PAWL_CACHE_COMPRESSED, NULL);
+    cache_log_open(&log, c, "/zip", PAWL_DEPTH_TREE, *(int *)*state | PAWL_CACHE_COMPRESSED, NULL);
     cache_log_expect(&log, "ERROR /zip DATA_INCONSISTENCY");
     cache_log_expect(&log, "CREATED /zip=? v0");
     cache_log_expect(&log, "CREATED /zip/a=packed v0");
@@ -377,7 +377,7 @@ static void without_data_events_carry_them_and_the_cache_does_not(void **state)
 
     clear(c, "/nodata");
     make(c, "/nodata", "1");
-    cache_log_open(&log, c, "/nodata", PAWL_CACHE_NODE, *(int *)*state | PAWL_CACHE_NO_DATA, NULL);
+    cache_log_open(&log, c, "/nodata", PAWL_DEPTH_NODE, *(int *)*state | PAWL_CACHE_NO_DATA, NULL);
     cache_log_expect(&log, "CREATED /nodata=1 v0");
     cache_log_expect(&log, "INITIALISED");
     set(c, "/nodata", "2");
@@ -398,7 +398,7 @@ static void a_node_that_may_not_be_read_is_reported(void **state)
     make(c, "/secret", "r");
     assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/secret/a", .acls = {&nobody, 1}), NULL),
                      0);
-    cache_log_open(&log, c, "/secret", PAWL_CACHE_TREE, *(int *)*state, NULL);
+    cache_log_open(&log, c, "/secret", PAWL_DEPTH_TREE, *(int *)*state, NULL);
     cache_log_expect(&log, "CREATED /secret=r v0");
     cache_log_expect(&log, "ERROR /secret/a NO_AUTH");
     cache_log_expect(&log, "INITIALISED");
@@ -442,7 +442,7 @@ static void thousands_of_children_are_loaded_and_followed(void **state)
     char path[64];
 
     many(c, "/thousands", MANY);
-    cache_log_open(&log, c, "/thousands", PAWL_CACHE_CHILDREN, *(int *)*state, NULL);
+    cache_log_open(&log, c, "/thousands", PAWL_DEPTH_CHILDREN, *(int *)*state, NULL);
     assert_int_equal(pawl_cache_wait(log.cache, SOON_MS), 0);
     assert_int_equal(pawl_cache_size(log.cache), MANY + 1);
     cache_log_until(&log, "INITIALISED");
@@ -466,7 +466,7 @@ static void children_deleted_during_the_load_do_not_hold_it_up(void **state)
     char path[64];
 
     many(c, "/going", 1000);
-    cache_log_open(&log, c, "/going", PAWL_CACHE_CHILDREN, *(int *)*state, NULL);
+    cache_log_open(&log, c, "/going", PAWL_DEPTH_CHILDREN, *(int *)*state, NULL);
     for (int i = 999; i >= 0; i--) {
         snprintf(path, sizeof(path), "/going/%06d", i);
         assert_int_equal(pawl_delete_async(d, PAWL_DELETE(.path = path), NULL, NULL), 0);
@@ -491,7 +491,7 @@ static void wait_then_count(struct pawl_cache *c, const struct pawl_cache_event 
     if (s->n++ == 0) {
         wait_semaphore(&s->go);
     }
-    if (event->type == PAWL_CACHE_INITIALISED) {
+    if (event->type == PAWL_CACHE_EVENT_INITIALISED) {
         sem_post(&s->initialised);
     }
 }
@@ -511,7 +511,7 @@ static void a_slow_listener_holds_up_the_load_and_not_memory(void **state)
     sem_init(&s.go, 0, 0);
     sem_init(&s.initialised, 0, 0);
     many(d, "/huge", HUGE_NUMBER);
-    assert_int_equal(pawl_cache_new(c, "/huge", PAWL_CACHE_CHILDREN, &o, &cache), 0);
+    assert_int_equal(pawl_cache_new(c, "/huge", PAWL_DEPTH_CHILDREN, &o, &cache), 0);
     while (size != before || size < 1000) { /* until it does not grow any more */
         before = size;
         for (int i = 0; i < 100; i++) {
@@ -538,13 +538,13 @@ static void caches_of_several_depths_on_one_path_live_together(void **state)
 
     clear(c, "/shared");
     make(c, "/shared", "1");
-    cache_log_open(&tree, c, "/shared", PAWL_CACHE_TREE, *(int *)*state, NULL);
+    cache_log_open(&tree, c, "/shared", PAWL_DEPTH_TREE, *(int *)*state, NULL);
     cache_log_until(&tree, "INITIALISED");
-    cache_log_open(&node, c, "/shared", PAWL_CACHE_NODE, *(int *)*state, NULL);
+    cache_log_open(&node, c, "/shared", PAWL_DEPTH_NODE, *(int *)*state, NULL);
     cache_log_until(&node, "INITIALISED");
     make(c, "/shared/a", "a");
     cache_log_expect(&tree, "CREATED /shared/a=a v0");
-    cache_log_open(&more, c, "/shared", PAWL_CACHE_CHILDREN, *(int *)*state, NULL);
+    cache_log_open(&more, c, "/shared", PAWL_DEPTH_CHILDREN, *(int *)*state, NULL);
     cache_log_until(&more, "INITIALISED");
     cache_log_close(&tree);
     set(c, "/shared", "2");
@@ -578,7 +578,7 @@ static void listeners_come_and_go(void **state)
     sem_init(&told, 0, 0);
     clear(c, "/ears");
     make(c, "/ears", "1");
-    cache_log_open(&log, c, "/ears", PAWL_CACHE_NODE, *(int *)*state, NULL);
+    cache_log_open(&log, c, "/ears", PAWL_DEPTH_NODE, *(int *)*state, NULL);
     cache_log_until(&log, "INITIALISED");
     assert_int_equal(pawl_cache_add_listener(log.cache, count_event, &told), 0);
     set(c, "/ears", "2");

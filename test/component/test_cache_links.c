@@ -22,8 +22,8 @@ static int persistent = 0, one_shot = PAWL_CACHE_ONE_SHOT;
 static void make(struct pawl_client *c, const char *path, const char *data)
 {
     assert_int_equal(
-        pawl_create(c, PAWL_CREATE(.path = path, .data = text_bytes(data), .flags = PAWL_PARENTS),
-                    NULL),
+        pawl_create(
+            c, PAWL_CREATE(.path = path, .data = text_bytes(data), .flags = PAWL_OP_PARENTS), NULL),
         0);
 }
 
@@ -34,7 +34,7 @@ static void set(struct pawl_client *c, const char *path, const char *data)
 
 static void del(struct pawl_client *c, const char *path)
 {
-    assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_CHILDREN_TOO), NULL),
+    assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_OP_CHILDREN_TOO), NULL),
                      0);
 }
 
@@ -43,7 +43,7 @@ static void clear(struct pawl_client *c, const char *path)
     int rc;
 
     do { /* thousands of nodes may take longer than one call has */
-        rc = pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_CHILDREN_TOO), NULL);
+        rc = pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_OP_CHILDREN_TOO), NULL);
     } while (rc == PAWL_ERR_OPERATION_TIMEOUT);
     assert_true(rc == 0 || rc == PAWL_ERR_NO_NODE);
 }
@@ -110,7 +110,7 @@ static void a_cut_link_costs_only_what_has_changed(void **state)
     co.metric = count;
     co.metric_arg = &n;
     behind_proxy_open(&b, &co);
-    cache_log_open(&log, b.c, "/cut", PAWL_CACHE_TREE, *(int *)*state, NULL);
+    cache_log_open(&log, b.c, "/cut", PAWL_DEPTH_TREE, *(int *)*state, NULL);
     cache_log_until(&log, "INITIALISED");
     assert_int_equal(pawl_cache_size(log.cache), 21);
     tcp_proxy_accept(b.proxy, false);
@@ -160,7 +160,7 @@ static void a_new_session_tells_the_differences_and_no_more(void **state)
     make(other, "/lost/again/deep", "d");
     co.session_timeout_ms = SHORT_SESSION_MS;
     behind_proxy_open(&b, &co);
-    cache_log_open(&log, b.c, "/lost", PAWL_CACHE_TREE, *(int *)*state, NULL);
+    cache_log_open(&log, b.c, "/lost", PAWL_DEPTH_TREE, *(int *)*state, NULL);
     cache_log_until(&log, "INITIALISED");
     lose_session(&b);
     cache_log_expect(&log, "STALE");
@@ -194,7 +194,7 @@ static void a_cache_that_starts_without_a_link_initialises_later(void **state)
     tcp_proxy_accept(b.proxy, false);
     tcp_proxy_cut(b.proxy);
     expect_next_state(&b, 1, PAWL_STATE_SUSPENDED);
-    cache_log_open(&log, b.c, "/late", PAWL_CACHE_TREE, *(int *)*state, NULL);
+    cache_log_open(&log, b.c, "/late", PAWL_DEPTH_TREE, *(int *)*state, NULL);
     assert_int_equal(pawl_cache_wait(log.cache, 50), PAWL_ERR_OPERATION_TIMEOUT);
     tcp_proxy_accept(b.proxy, true);
     cache_log_expect(&log, "CREATED /late=l v0");
@@ -225,7 +225,7 @@ static void change_something(struct pawl_client *c, unsigned *seed)
     snprintf(data, sizeof(data), "%d", rand_r(seed));
     switch (rand_r(seed) % 4) {
     case 0:
-        (void)pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_CHILDREN_TOO), NULL);
+        (void)pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_OP_CHILDREN_TOO), NULL);
         break;
     case 1:
         (void)pawl_set(c, PAWL_SET(.path = path, .data = text_bytes(data)), NULL);
@@ -330,7 +330,7 @@ static void it_converges_under_changes_and_cuts(void **state)
     clear(other, "/wild");
     make(other, "/wild", "");
     behind_proxy_open(&b, &co);
-    cache_log_open(&log, b.c, "/wild", PAWL_CACHE_TREE, *(int *)*state, NULL);
+    cache_log_open(&log, b.c, "/wild", PAWL_DEPTH_TREE, *(int *)*state, NULL);
     for (int i = 0; i < CHANGES; i++) {
         change_something(other, &seed);
         if (i % 300 == 299) {
@@ -360,13 +360,13 @@ static void no_watch_is_left_behind(void **state)
     tree_with_large_data(c, "/left");
     before = watches_on_server();
     for (int i = 0; i < 200; i++) {
-        assert_int_equal(pawl_cache_new(c, "/left", PAWL_CACHE_TREE, &o, &cache), 0);
+        assert_int_equal(pawl_cache_new(c, "/left", PAWL_DEPTH_TREE, &o, &cache), 0);
         for (int k = i % 20; k > 0; k--) {
             assert_int_equal(pawl_exists(c, "/", NULL, NULL), 0);
         }
         pawl_cache_free(cache);
     }
-    assert_int_equal(pawl_cache_new(c, "/left", PAWL_CACHE_TREE, &o, &cache), 0);
+    assert_int_equal(pawl_cache_new(c, "/left", PAWL_DEPTH_TREE, &o, &cache), 0);
     assert_int_equal(pawl_cache_wait(cache, SOON_MS), 0);
     assert_true(watches_on_server() > before);
     pawl_cache_free(cache);
@@ -384,7 +384,7 @@ static void a_client_closed_under_it_leaves_it_as_it_was(void **state)
 
     clear(c, "/closed");
     make(c, "/closed", "x");
-    cache_log_open(&log, c, "/closed", PAWL_CACHE_TREE, *(int *)*state, NULL);
+    cache_log_open(&log, c, "/closed", PAWL_DEPTH_TREE, *(int *)*state, NULL);
     cache_log_until(&log, "INITIALISED");
     pawl_client_close(c);
     n = pawl_cache_get(log.cache, "/closed");
@@ -402,7 +402,7 @@ static void watches_taken_away_are_set_again(void **state)
 
     clear(c, "/taken");
     make(c, "/taken", "1");
-    cache_log_open(&log, c, "/taken", PAWL_CACHE_CHILDREN, *(int *)*state, NULL);
+    cache_log_open(&log, c, "/taken", PAWL_DEPTH_CHILDREN, *(int *)*state, NULL);
     cache_log_until(&log, "INITIALISED");
     assert_int_equal(pawl_unwatch(c, "/taken", PAWL_WATCHES_ANY, NULL, NULL), 0);
     set(other, "/taken", "2");
@@ -424,7 +424,7 @@ static void free_it(struct pawl_cache *c, const struct pawl_cache_event *event, 
     struct freeing *f = arg;
 
     f->n++;
-    if (event->type == PAWL_CACHE_INITIALISED) {
+    if (event->type == PAWL_CACHE_EVENT_INITIALISED) {
         pawl_cache_free(c);
         sem_post(&f->done);
     }
@@ -441,7 +441,7 @@ static void it_may_be_freed_by_its_listener(void **state)
     sem_init(&f.done, 0, 0);
     clear(c, "/freed");
     make(c, "/freed/a", "");
-    assert_int_equal(pawl_cache_new(c, "/freed", PAWL_CACHE_TREE, &o, &cache), 0);
+    assert_int_equal(pawl_cache_new(c, "/freed", PAWL_DEPTH_TREE, &o, &cache), 0);
     wait_semaphore(&f.done);
     set(c, "/freed/a", "not told");
     assert_int_equal(f.n, 3);
@@ -460,11 +460,11 @@ static void hear_slowly(struct pawl_cache *c, const struct pawl_cache_event *eve
     struct slow *s = arg;
 
     (void)c;
-    s->stale += event->type == PAWL_CACHE_STALE;
-    s->resynced += event->type == PAWL_CACHE_RESYNCED;
+    s->stale += event->type == PAWL_CACHE_EVENT_STALE;
+    s->resynced += event->type == PAWL_CACHE_EVENT_RESYNCED;
     s->last = (int)event->type;
     sem_post(&s->told);
-    if (event->type == PAWL_CACHE_STALE) {
+    if (event->type == PAWL_CACHE_EVENT_STALE) {
         wait_semaphore(&s->go);
     }
 }
@@ -484,12 +484,12 @@ static void the_last_a_slow_listener_hears_is_how_things_stand(void **state)
     sem_init(&s.go, 0, 0);
     clear(other, "/slowly");
     behind_proxy_open(&b, &co);
-    assert_int_equal(pawl_cache_new(b.c, "/slowly", PAWL_CACHE_TREE, &o, &cache), 0);
+    assert_int_equal(pawl_cache_new(b.c, "/slowly", PAWL_DEPTH_TREE, &o, &cache), 0);
     wait_semaphore(&s.told);
-    assert_int_equal(s.last, PAWL_CACHE_INITIALISED);
+    assert_int_equal(s.last, PAWL_CACHE_EVENT_INITIALISED);
     tcp_proxy_cut(b.proxy);
     wait_semaphore(&s.told);
-    assert_int_equal(s.last, PAWL_CACHE_STALE);
+    assert_int_equal(s.last, PAWL_CACHE_EVENT_STALE);
     make(other, "/slowly", "");
     for (const struct pawl_node *n = NULL; n == NULL; pawl_node_unref(n)) {
         n = pawl_cache_get(cache, "/slowly"); /* the link is back */
@@ -505,7 +505,7 @@ static void the_last_a_slow_listener_hears_is_how_things_stand(void **state)
     while (s.stale < 2) {
         wait_semaphore(&s.told);
     }
-    assert_int_equal(s.last, PAWL_CACHE_STALE);
+    assert_int_equal(s.last, PAWL_CACHE_EVENT_STALE);
     tcp_proxy_accept(b.proxy, true);
     while (s.resynced < 2) {
         wait_semaphore(&s.told);
@@ -541,7 +541,7 @@ static void who_waits_is_woken_when_it_is_freed(void **state)
 
     behind_proxy_open(&b, &co);
     tcp_proxy_freeze(b.proxy, true);
-    assert_int_equal(pawl_cache_new(b.c, "/frozen", PAWL_CACHE_TREE, &o, &cache), 0);
+    assert_int_equal(pawl_cache_new(b.c, "/frozen", PAWL_DEPTH_TREE, &o, &cache), 0);
     assert_int_equal(pthread_create(&thread, NULL, wait_for_cache, cache), 0);
     while (!somebody_waits(cache)) {
     }
@@ -566,7 +566,7 @@ static void nobody_waits_for_the_only_session_when_it_is_over(void **state)
     tcp_proxy_accept(b.proxy, false);
     tcp_proxy_cut(b.proxy);
     expect_next_state(&b, 1, PAWL_STATE_SUSPENDED);
-    assert_int_equal(pawl_cache_new(b.c, "/only", PAWL_CACHE_TREE, &o, &cache), 0);
+    assert_int_equal(pawl_cache_new(b.c, "/only", PAWL_DEPTH_TREE, &o, &cache), 0);
     assert_int_equal(pawl_cache_wait(cache, SOON_MS), PAWL_ERR_SESSION_EXPIRED);
     assert_int_equal(pawl_cache_wait(cache, -1), PAWL_ERR_SESSION_EXPIRED);
     pawl_cache_free(cache);
@@ -602,7 +602,7 @@ static void what_came_below_a_hidden_node_during_a_cut_is_found(void **state)
     clear(other, "/veil");
     make(other, "/veil", "r");
     behind_proxy_open(&b, &co);
-    cache_log_open(&log, b.c, "/veil", PAWL_CACHE_TREE, *(int *)*state, &o);
+    cache_log_open(&log, b.c, "/veil", PAWL_DEPTH_TREE, *(int *)*state, &o);
     cache_log_until(&log, "INITIALISED");
     assert_int_equal(pawl_exists(b.c, "/veil/mid", &watch, NULL), PAWL_ERR_NO_NODE);
     tcp_proxy_accept(b.proxy, false);
@@ -626,7 +626,7 @@ static void a_one_shot_watch_at_its_path_does_not_blind_it(void **state)
 
     clear(c, "/blind");
     make(c, "/blind/a", "1");
-    cache_log_open(&log, c, "/blind", PAWL_CACHE_TREE, *(int *)*state, NULL);
+    cache_log_open(&log, c, "/blind", PAWL_DEPTH_TREE, *(int *)*state, NULL);
     cache_log_until(&log, "INITIALISED");
     assert_int_equal(pawl_get(c, "/blind", &watch, NULL), 0);
     set(other, "/blind/a", "2");

@@ -60,7 +60,7 @@ static bool load(struct pawl_client *c, struct pawl_client *other, int flags, lo
 
     (void)other;
     failing_memory_arm(at, 1);
-    rc = pawl_cache_new(c, "/t", PAWL_CACHE_TREE, &o, &cache);
+    rc = pawl_cache_new(c, "/t", PAWL_DEPTH_TREE, &o, &cache);
     if (rc == 0) {
         assert_int_equal(pawl_cache_wait(cache, SOON_MS), 0);
         assert_int_equal(pawl_cache_size(cache), N_NODES);
@@ -79,7 +79,7 @@ static bool follow(struct pawl_client *c, struct pawl_client *other, int flags, 
     bool failed;
 
     snprintf(value, sizeof(value), "v%ld", at);
-    assert_int_equal(pawl_cache_new(c, "/t", PAWL_CACHE_TREE, &o, &cache), 0);
+    assert_int_equal(pawl_cache_new(c, "/t", PAWL_DEPTH_TREE, &o, &cache), 0);
     assert_int_equal(pawl_cache_wait(cache, SOON_MS), 0);
     (void)pawl_delete(other, PAWL_DELETE(.path = "/t/a/x"), NULL);
     failing_memory_arm(at, 1);
@@ -122,7 +122,7 @@ static void it_follows_in_the_end(void **state)
 static bool stay(struct pawl_client *c, struct pawl_client *other, int flags, long at)
 {
     struct pawl_persistent_options o = {
-        .size = sizeof(o), .mode = PAWL_EPHEMERAL, .data = text_bytes("d")};
+        .size = sizeof(o), .mode = PAWL_MODE_EPHEMERAL, .data = text_bytes("d")};
     struct pawl_persistent_node *n;
     bool failed;
     int rc;

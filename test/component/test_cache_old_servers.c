@@ -88,7 +88,7 @@ static void is_loaded_and_followed(const char *root)
     char path[64], expected[96];
 
     many(c, root);
-    cache_log_open(&log, c, root, PAWL_CACHE_TREE, 0, NULL);
+    cache_log_open(&log, c, root, PAWL_DEPTH_TREE, 0, NULL);
     assert_int_equal(pawl_cache_wait(log.cache, SOON_MS), 0);
     assert_int_equal(pawl_cache_size(log.cache), MANY + 1);
     snprintf(path, sizeof(path), "%s/7/below", root);
@@ -188,7 +188,7 @@ static void a_comparison_that_an_event_overtook_is_not_believed(void **state)
     memset(late.text, 'a', LARGE);
     assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/late", .data = {late.text, LARGE}), NULL),
                      0);
-    cache_log_open(&log, c, "/late", PAWL_CACHE_TREE, 0, NULL);
+    cache_log_open(&log, c, "/late", PAWL_DEPTH_TREE, 0, NULL);
     cache_log_until(&log, "INITIALISED");
     node = pawl_cache_get(log.cache, "/late");
     assert_non_null(node);

@@ -83,60 +83,60 @@ static void every_mode_of_create_works(void **state)
 
     (void)state;
     assert_int_equal(pawl_create(c,
-                                 PAWL_CREATE(.path = "/m/deep/er/s-", .mode = PAWL_SEQUENTIAL,
-                                             .flags = PAWL_PARENTS),
+                                 PAWL_CREATE(.path = "/m/deep/er/s-", .mode = PAWL_MODE_SEQUENTIAL,
+                                             .flags = PAWL_OP_PARENTS),
                                  &r),
                      PAWL_OK);
     assert_string_equal(r->path, "/m/deep/er/s-0000000000");
     pawl_reply_free(r);
     assert_int_equal(pawl_create(c,
-                                 PAWL_CREATE(.path = "/m/box/e", .mode = PAWL_EPHEMERAL,
-                                             .flags = PAWL_CONTAINER_PARENTS),
+                                 PAWL_CREATE(.path = "/m/box/e", .mode = PAWL_MODE_EPHEMERAL,
+                                             .flags = PAWL_OP_CONTAINER_PARENTS),
                                  &r),
                      PAWL_OK);
     assert_true(r->stat.ephemeral_owner == pawl_client_session_id(c));
     pawl_reply_free(r);
     assert_int_equal(
-        pawl_create(c, PAWL_CREATE(.path = "/m/q-", .mode = PAWL_EPHEMERAL_SEQUENTIAL), &r),
+        pawl_create(c, PAWL_CREATE(.path = "/m/q-", .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL), &r),
         PAWL_OK);
     assert_string_equal(r->path, "/m/q-0000000002");
     pawl_reply_free(r);
-    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/m/c", .mode = PAWL_CONTAINER), NULL),
+    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/m/c", .mode = PAWL_MODE_CONTAINER), NULL),
                      PAWL_OK);
     assert_int_equal(
-        pawl_create(c, PAWL_CREATE(.path = "/m/t", .mode = PAWL_TTL, .ttl_ms = 60000), NULL),
+        pawl_create(c, PAWL_CREATE(.path = "/m/t", .mode = PAWL_MODE_TTL, .ttl_ms = 60000), NULL),
         PAWL_OK);
     assert_int_equal(
-        pawl_create(c, PAWL_CREATE(.path = "/m/t-", .mode = PAWL_TTL_SEQUENTIAL, .ttl_ms = 60000),
-                    &r),
+        pawl_create(
+            c, PAWL_CREATE(.path = "/m/t-", .mode = PAWL_MODE_TTL_SEQUENTIAL, .ttl_ms = 60000), &r),
         PAWL_OK);
     assert_string_equal(r->path, "/m/t-0000000005");
     pawl_reply_free(r);
-    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/m/t", .mode = PAWL_TTL), NULL),
+    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/m/t", .mode = PAWL_MODE_TTL), NULL),
                      PAWL_ERR_BAD_ARGUMENTS);
     assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/m/no/such", .flags = 0), NULL),
                      PAWL_ERR_NO_NODE);
     assert_int_equal(
-        pawl_create(c, PAWL_CREATE(.path = "/m/c", .data = text_bytes("v"), .flags = PAWL_OR_SET),
-                    &r),
+        pawl_create(
+            c, PAWL_CREATE(.path = "/m/c", .data = text_bytes("v"), .flags = PAWL_OP_OR_SET), &r),
         PAWL_OK);
     assert_string_equal(r->path, "/m/c");
     pawl_reply_free(r);
-    assert_int_equal(
-        pawl_create(c,
-                    PAWL_CREATE(.path = "/m/i", .data = text_bytes("i"), .flags = PAWL_IDEMPOTENT),
-                    NULL),
-        PAWL_OK);
-    assert_int_equal(
-        pawl_create(c,
-                    PAWL_CREATE(.path = "/m/i", .data = text_bytes("i"), .flags = PAWL_IDEMPOTENT),
-                    NULL),
-        PAWL_OK);
-    assert_int_equal(
-        pawl_create(c,
-                    PAWL_CREATE(.path = "/m/i", .data = text_bytes("j"), .flags = PAWL_IDEMPOTENT),
-                    NULL),
-        PAWL_ERR_NODE_EXISTS);
+    assert_int_equal(pawl_create(c,
+                                 PAWL_CREATE(.path = "/m/i", .data = text_bytes("i"),
+                                             .flags = PAWL_OP_IDEMPOTENT),
+                                 NULL),
+                     PAWL_OK);
+    assert_int_equal(pawl_create(c,
+                                 PAWL_CREATE(.path = "/m/i", .data = text_bytes("i"),
+                                             .flags = PAWL_OP_IDEMPOTENT),
+                                 NULL),
+                     PAWL_OK);
+    assert_int_equal(pawl_create(c,
+                                 PAWL_CREATE(.path = "/m/i", .data = text_bytes("j"),
+                                             .flags = PAWL_OP_IDEMPOTENT),
+                                 NULL),
+                     PAWL_ERR_NODE_EXISTS);
     pawl_client_close(c);
 }
 
@@ -148,8 +148,8 @@ static void a_protected_name_carries_an_id(void **state)
     (void)state;
     assert_int_equal(
         pawl_create(c,
-                    PAWL_CREATE(.path = "/locks/lock-", .mode = PAWL_EPHEMERAL_SEQUENTIAL,
-                                .flags = PAWL_PROTECTED | PAWL_CONTAINER_PARENTS),
+                    PAWL_CREATE(.path = "/locks/lock-", .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL,
+                                .flags = PAWL_OP_PROTECTED | PAWL_OP_CONTAINER_PARENTS),
                     &r),
         PAWL_OK);
     assert_int_equal(strlen(r->path), strlen("/locks/") + 40 + strlen("lock-0000000000"));
@@ -168,20 +168,21 @@ static void a_delete_takes_the_children_along(void **state)
     (void)state;
     for (int i = 0; i < 20; i++) {
         snprintf(path, sizeof(path), "/tree/%d/%d/x", i % 4, i);
-        assert_int_equal(pawl_create(c, PAWL_CREATE(.path = path, .flags = PAWL_PARENTS), NULL),
+        assert_int_equal(pawl_create(c, PAWL_CREATE(.path = path, .flags = PAWL_OP_PARENTS), NULL),
                          PAWL_OK);
     }
     assert_int_equal(pawl_count_all_children(c, "/tree", &r), PAWL_OK);
     assert_int_equal(r->number, 4 + 20 + 20);
     pawl_reply_free(r);
     assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = "/tree"), NULL), PAWL_ERR_NOT_EMPTY);
-    assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = "/tree", .flags = PAWL_CHILDREN_TOO), NULL),
-                     PAWL_OK);
+    assert_int_equal(
+        pawl_delete(c, PAWL_DELETE(.path = "/tree", .flags = PAWL_OP_CHILDREN_TOO), NULL), PAWL_OK);
     assert_int_equal(pawl_exists(c, "/tree", NULL, NULL), PAWL_ERR_NO_NODE);
-    assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = "/tree", .flags = PAWL_CHILDREN_TOO), NULL),
-                     PAWL_ERR_NO_NODE);
-    assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = "/tree", .flags = PAWL_IDEMPOTENT), NULL),
-                     PAWL_OK);
+    assert_int_equal(
+        pawl_delete(c, PAWL_DELETE(.path = "/tree", .flags = PAWL_OP_CHILDREN_TOO), NULL),
+        PAWL_ERR_NO_NODE);
+    assert_int_equal(
+        pawl_delete(c, PAWL_DELETE(.path = "/tree", .flags = PAWL_OP_IDEMPOTENT), NULL), PAWL_OK);
     pawl_client_close(c);
 }
 
@@ -258,7 +259,7 @@ static void acls_credentials_and_questions(void **state)
             NULL),
         PAWL_OK);
     assert_int_equal(pawl_get(other, "/mine", NULL, NULL), PAWL_OK);
-    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/eph", .mode = PAWL_EPHEMERAL), NULL),
+    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/eph", .mode = PAWL_MODE_EPHEMERAL), NULL),
                      PAWL_OK);
     assert_int_equal(pawl_ephemerals(c, "/", &r), PAWL_OK);
     assert_int_equal(r->children.n, 1);
@@ -299,7 +300,7 @@ static void data_travel_compressed(void **state)
     assert_int_equal(
         pawl_create(c,
                     PAWL_CREATE(.path = "/gz", .data = text_bytes("hello hello hello hello"),
-                                .flags = PAWL_COMPRESS),
+                                .flags = PAWL_OP_COMPRESS),
                     NULL),
         PAWL_OK);
     assert_int_equal(pawl_get(c, "/gz", NULL, &r), PAWL_OK);
@@ -357,7 +358,7 @@ static void a_view_has_a_namespace_of_its_own(void **state)
     assert_int_equal(pawl_client_view(c, &o, &view), PAWL_OK);
     o.name_space = "";
     assert_int_equal(pawl_client_view(c, &o, &whole), PAWL_OK);
-    pawl_delete(whole, PAWL_DELETE(.path = "/views", .flags = PAWL_CHILDREN_TOO), NULL);
+    pawl_delete(whole, PAWL_DELETE(.path = "/views", .flags = PAWL_OP_CHILDREN_TOO), NULL);
     assert_int_equal(pawl_create(view, PAWL_CREATE(.path = "/n", .data = text_bytes("v")), &r),
                      PAWL_OK);
     assert_string_equal(r->path, "/n");
@@ -432,8 +433,8 @@ static void blocks_inside(const struct pawl_reply *reply, void *arg)
 
     o->wrong = reply->err != PAWL_OK ||
                pawl_set(o->c, PAWL_SET(.path = "/inside"), NULL) != PAWL_OK ||
-               pawl_create(o->c, PAWL_CREATE(.path = "/inside/x/y", .flags = PAWL_PARENTS), NULL) !=
-                   PAWL_OK;
+               pawl_create(o->c, PAWL_CREATE(.path = "/inside/x/y", .flags = PAWL_OP_PARENTS),
+                           NULL) != PAWL_OK;
     sem_post(&o->done);
 }
 
@@ -566,7 +567,7 @@ static void one_shot_watches_fire_once(void **state)
     pawl_set(other, PAWL_SET(.path = "/w"), NULL);
     pawl_create(other, PAWL_CREATE(.path = "/w/k"), NULL);
     expect_event(&s, 2, PAWL_EVENT_CHILDREN_CHANGED, "/w");
-    pawl_delete(other, PAWL_DELETE(.path = "/w", .flags = PAWL_CHILDREN_TOO), NULL);
+    pawl_delete(other, PAWL_DELETE(.path = "/w", .flags = PAWL_OP_CHILDREN_TOO), NULL);
     pawl_sync(c, "/", NULL);
     assert_int_equal(s.n, 3);
     pawl_client_close(c);
@@ -585,7 +586,7 @@ static void watches_that_stay(void **state)
     seen_init(&flat);
     pawl_create(c, PAWL_CREATE(.path = "/p"), NULL);
     assert_int_equal(pawl_watch(c, "/p", PAWL_WATCH_RECURSIVE, &w, NULL), PAWL_OK);
-    pawl_create(other, PAWL_CREATE(.path = "/p/a/b", .flags = PAWL_PARENTS), NULL);
+    pawl_create(other, PAWL_CREATE(.path = "/p/a/b", .flags = PAWL_OP_PARENTS), NULL);
     expect_event(&deep, 0, PAWL_EVENT_CREATED, "/p/a");
     expect_event(&deep, 1, PAWL_EVENT_CREATED, "/p/a/b");
     pawl_set(other, PAWL_SET(.path = "/p/a/b"), NULL);
@@ -647,8 +648,9 @@ static void a_frozen_link_is_lost_by_our_own_clock(void **state)
     o.session_timeout_ms = SHORT_SESSION_MS;
     behind_proxy_open(&t, &o);
     id = pawl_client_session_id(t.c);
-    assert_int_equal(pawl_create(t.c, PAWL_CREATE(.path = "/frozen", .mode = PAWL_EPHEMERAL), NULL),
-                     PAWL_OK);
+    assert_int_equal(
+        pawl_create(t.c, PAWL_CREATE(.path = "/frozen", .mode = PAWL_MODE_EPHEMERAL), NULL),
+        PAWL_OK);
     assert_true(pawl_client_certain_ms(t.c) > 0);
     tcp_proxy_freeze(t.proxy, true);
     expect_next_state(&t, 1, PAWL_STATE_SUSPENDED);
@@ -745,8 +747,8 @@ static void a_protected_create_finds_its_node_again(void **state)
     tcp_proxy_swallow_replies(t.proxy, true);
     assert_int_equal(
         pawl_create_async(t.c,
-                          PAWL_CREATE(.path = "/prot/n-", .mode = PAWL_EPHEMERAL_SEQUENTIAL,
-                                      .flags = PAWL_PROTECTED),
+                          PAWL_CREATE(.path = "/prot/n-", .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL,
+                                      .flags = PAWL_OP_PROTECTED),
                           keep_reply, arg),
         PAWL_OK);
     { /* it has arrived when another client sees it */
@@ -851,8 +853,8 @@ static void a_session_is_handed_over(void **state)
     size_t len;
 
     (void)state;
-    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/handed", .mode = PAWL_EPHEMERAL), NULL),
-                     PAWL_OK);
+    assert_int_equal(
+        pawl_create(c, PAWL_CREATE(.path = "/handed", .mode = PAWL_MODE_EPHEMERAL), NULL), PAWL_OK);
     assert_int_equal(pawl_client_detach(c, text_bytes("grants"), &blob, &len), PAWL_OK);
     o.attach = (struct pawl_bytes){blob, len};
     assert_int_equal(pawl_blob_extra(o.attach, &extra), PAWL_OK);

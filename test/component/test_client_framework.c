@@ -84,7 +84,7 @@ static void only_what_does_no_harm_is_repeated(void **state)
     pawl_set_async(b.c, PAWL_SET(.path = "/repeat", .data = text_bytes("one")), keep, &plain);
     pawl_set_async(b.c,
                    PAWL_SET(.path = "/repeat", .data = text_bytes("two"),
-                            .only_if = pawl_version(1), .flags = PAWL_IDEMPOTENT),
+                            .only_if = pawl_version(1), .flags = PAWL_OP_IDEMPOTENT),
                    keep, &idempotent);
     until_data(other, "/repeat", "two");
     tcp_proxy_down(b.proxy); /* before anything late gets through */
@@ -153,12 +153,13 @@ static void a_guaranteed_delete_goes_on_in_the_background(void **state)
 
     (void)state;
     behind_proxy_open(&b, &o);
-    pawl_create(b.c, PAWL_CREATE(.path = "/sure/x", .flags = PAWL_PARENTS), NULL);
+    pawl_create(b.c, PAWL_CREATE(.path = "/sure/x", .flags = PAWL_OP_PARENTS), NULL);
     tcp_proxy_accept(b.proxy, false);
     tcp_proxy_cut(b.proxy);
     expect_next_state(&b, 1, PAWL_STATE_SUSPENDED);
     assert_int_equal(
-        pawl_delete(b.c, PAWL_DELETE(.path = "/sure/x", .flags = PAWL_GUARANTEED, .timeout_ms = 50),
+        pawl_delete(b.c,
+                    PAWL_DELETE(.path = "/sure/x", .flags = PAWL_OP_GUARANTEED, .timeout_ms = 50),
                     NULL),
         PAWL_ERR_OPERATION_TIMEOUT);
     assert_int_equal(count_children(other, "/sure"), 1);
@@ -180,8 +181,8 @@ static void a_protected_create_given_up_is_undone(void **state)
     pawl_create(b.c, PAWL_CREATE(.path = "/undone"), NULL);
     tcp_proxy_swallow_replies(b.proxy, true);
     assert_int_equal(pawl_create(b.c,
-                                 PAWL_CREATE(.path = "/undone/n-", .mode = PAWL_SEQUENTIAL,
-                                             .flags = PAWL_PROTECTED, .timeout_ms = 300),
+                                 PAWL_CREATE(.path = "/undone/n-", .mode = PAWL_MODE_SEQUENTIAL,
+                                             .flags = PAWL_OP_PROTECTED, .timeout_ms = 300),
                                  &r),
                      PAWL_ERR_OPERATION_TIMEOUT);
     assert_int_equal(r->outcome, PAWL_OUTCOME_UNKNOWN);
@@ -211,7 +212,7 @@ static void a_session_lost_is_retried_in_a_new_one(void **state)
     tcp_proxy_accept(b.proxy, false);
     tcp_proxy_cut(b.proxy);
     expect_next_state(&b, 1, PAWL_STATE_SUSPENDED);
-    pawl_create_async(b.c, PAWL_CREATE(.path = "/again", .mode = PAWL_EPHEMERAL), keep, &w);
+    pawl_create_async(b.c, PAWL_CREATE(.path = "/again", .mode = PAWL_MODE_EPHEMERAL), keep, &w);
     expect_next_state(&b, 2, PAWL_STATE_LOST);
     tcp_proxy_accept(b.proxy, true);
     expect_next_state(&b, 3, PAWL_STATE_RECONNECTED);
@@ -344,7 +345,7 @@ static void persistent_watches_and_credentials_are_there_again(void **state)
     o.auths = &auth;
     o.n_auths = 1;
     behind_proxy_open(&b, &o);
-    pawl_create(b.c, PAWL_CREATE(.path = "/again/x", .flags = PAWL_PARENTS), NULL);
+    pawl_create(b.c, PAWL_CREATE(.path = "/again/x", .flags = PAWL_OP_PARENTS), NULL);
     assert_int_equal(pawl_create(b.c, PAWL_CREATE(.path = "/amy", .acls = {&mine, 1}), NULL),
                      PAWL_OK);
     assert_int_equal(pawl_watch(b.c, "/again", PAWL_WATCH_RECURSIVE, &w, NULL), PAWL_OK);
@@ -567,7 +568,7 @@ static void parents_have_the_default_acl(void **state)
     (void)state;
     assert_int_equal(pawl_create(c,
                                  PAWL_CREATE(.path = "/acl-above/b/leaf", .acls = {&reader, 1},
-                                             .flags = PAWL_PARENTS),
+                                             .flags = PAWL_OP_PARENTS),
                                  NULL),
                      PAWL_OK);
     assert_int_equal(pawl_get_acl(c, "/acl-above/b", &r), PAWL_OK);

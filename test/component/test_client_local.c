@@ -347,7 +347,8 @@ static void make_node(struct pawl_client *c, int report)
     struct pawl_reply *r = NULL;
     int64_t id = 0;
 
-    if (pawl_create(c, PAWL_CREATE(.path = "/mine", .mode = PAWL_EPHEMERAL), NULL) != PAWL_OK ||
+    if (pawl_create(c, PAWL_CREATE(.path = "/mine", .mode = PAWL_MODE_EPHEMERAL), NULL) !=
+            PAWL_OK ||
         pawl_exists(c, "/mine", NULL, &r) != PAWL_OK) {
         _exit(4);
     }
@@ -691,8 +692,8 @@ static bool acquire(struct pawl_client *c, char *path, int64_t *token, sem_t *wa
     struct pawl_reply *r = NULL;
     char ahead[128];
     int rc = pawl_create(c,
-                         PAWL_CREATE(.path = "/lock/n-", .mode = PAWL_EPHEMERAL_SEQUENTIAL,
-                                     .flags = PAWL_PROTECTED | PAWL_PARENTS),
+                         PAWL_CREATE(.path = "/lock/n-", .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL,
+                                     .flags = PAWL_OP_PROTECTED | PAWL_OP_PARENTS),
                          &r);
 
     if (rc != PAWL_OK) {
@@ -743,7 +744,7 @@ static bool count_up(struct pawl_client *c, int64_t token)
     v.token = token;
     good = pawl_set(c,
                     PAWL_SET(.path = "/count", .data = {&v, sizeof(v)},
-                             .only_if = pawl_version(version), .flags = PAWL_IDEMPOTENT),
+                             .only_if = pawl_version(version), .flags = PAWL_OP_IDEMPOTENT),
                     NULL) == PAWL_OK;
     return good;
 }
@@ -800,7 +801,7 @@ static void run_process(int i)
         if (acquire(c, path, &token, &wake) && count_up(c, token)) {
             atomic_fetch_add(&shared->acked[i], 1);
         }
-        pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_IDEMPOTENT), NULL);
+        pawl_delete(c, PAWL_DELETE(.path = path, .flags = PAWL_OP_IDEMPOTENT), NULL);
     }
     if (i == READER) {
         pthread_join(reader, NULL);

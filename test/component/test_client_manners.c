@@ -46,11 +46,11 @@ static void what_makes_no_sense_is_refused(void **state)
     (void)state;
     assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/f", .flags = 1 << 20), NULL),
                      PAWL_ERR_BAD_ARGUMENTS);
-    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/f", .flags = PAWL_GUARANTEED), NULL),
+    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/f", .flags = PAWL_OP_GUARANTEED), NULL),
                      PAWL_ERR_BAD_ARGUMENTS);
-    assert_int_equal(pawl_set(c, PAWL_SET(.path = "/f", .flags = PAWL_PARENTS), NULL),
+    assert_int_equal(pawl_set(c, PAWL_SET(.path = "/f", .flags = PAWL_OP_PARENTS), NULL),
                      PAWL_ERR_BAD_ARGUMENTS);
-    assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = "/f", .flags = PAWL_PROTECTED), NULL),
+    assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = "/f", .flags = PAWL_OP_PROTECTED), NULL),
                      PAWL_ERR_BAD_ARGUMENTS);
     assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/f", .data = {NULL, 5}), NULL),
                      PAWL_ERR_BAD_ARGUMENTS);
@@ -66,7 +66,7 @@ static void a_time_to_live_belongs_to_its_mode(void **state)
     (void)state;
     assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/f", .ttl_ms = 1000), NULL),
                      PAWL_ERR_BAD_ARGUMENTS);
-    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/f", .mode = PAWL_TTL), NULL),
+    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/f", .mode = PAWL_MODE_TTL), NULL),
                      PAWL_ERR_BAD_ARGUMENTS);
     pawl_client_close(c);
 }

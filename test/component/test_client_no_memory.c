@@ -64,19 +64,21 @@ static int create(struct pawl_client *c, struct told *t)
 static int create_deep(struct pawl_client *c, struct told *t)
 {
     return EITHER(pawl_create, c,
-                  PAWL_CREATE(.path = "/made/a/b", .mode = PAWL_EPHEMERAL_SEQUENTIAL,
-                              .acls = {&everybody, 1}, .flags = PAWL_PARENTS | PAWL_PROTECTED));
+                  PAWL_CREATE(.path = "/made/a/b", .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL,
+                              .acls = {&everybody, 1},
+                              .flags = PAWL_OP_PARENTS | PAWL_OP_PROTECTED));
 }
 
 static int create_or_set(struct pawl_client *c, struct told *t)
 {
-    return EITHER(pawl_create, c, PAWL_CREATE(.path = "/node", .flags = PAWL_OR_SET));
+    return EITHER(pawl_create, c, PAWL_CREATE(.path = "/node", .flags = PAWL_OP_OR_SET));
 }
 
 static int create_again(struct pawl_client *c, struct told *t)
 {
-    return EITHER(pawl_create, c,
-                  PAWL_CREATE(.path = "/same", .data = text_bytes("s"), .flags = PAWL_IDEMPOTENT));
+    return EITHER(
+        pawl_create, c,
+        PAWL_CREATE(.path = "/same", .data = text_bytes("s"), .flags = PAWL_OP_IDEMPOTENT));
 }
 
 static int get(struct pawl_client *c, struct told *t)
@@ -108,14 +110,14 @@ static int set_packed(struct pawl_client *c, struct told *t)
 {
     return EITHER(pawl_set, c,
                   PAWL_SET(.path = "/packed", .data = text_bytes("y"),
-                           .flags = PAWL_COMPRESS | PAWL_IDEMPOTENT));
+                           .flags = PAWL_OP_COMPRESS | PAWL_OP_IDEMPOTENT));
 }
 
 static int delete_tree(struct pawl_client *c, struct told *t)
 {
     return EITHER(pawl_delete, c,
-                  PAWL_DELETE(.path = "/tree",
-                              .flags = PAWL_CHILDREN_TOO | PAWL_GUARANTEED | PAWL_IDEMPOTENT));
+                  PAWL_DELETE(.path = "/tree", .flags = PAWL_OP_CHILDREN_TOO | PAWL_OP_GUARANTEED |
+                                                        PAWL_OP_IDEMPOTENT));
 }
 
 static int get_acl(struct pawl_client *c, struct told *t)
@@ -173,7 +175,7 @@ static int multi(struct pawl_client *c, struct told *t)
     struct pawl_multi *m = pawl_multi_new(c);
     int rc;
 
-    pawl_multi_create(m, PAWL_CREATE(.path = "/node/m-", .mode = PAWL_EPHEMERAL_SEQUENTIAL));
+    pawl_multi_create(m, PAWL_CREATE(.path = "/node/m-", .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL));
     pawl_multi_set(m, PAWL_SET(.path = "/node"));
     pawl_multi_check(m, "/node", -1);
     rc = m == NULL ? PAWL_ERR_NO_MEMORY : EITHER(pawl_multi_run, c, m);
@@ -256,12 +258,13 @@ static int restore(struct pawl_client *c)
     static const int may_be[] = {PAWL_OK, PAWL_ERR_NO_NODE, PAWL_ERR_NODE_EXISTS};
     int rcs[6];
 
-    rcs[0] = pawl_delete(c, PAWL_DELETE(.path = "/made", .flags = PAWL_CHILDREN_TOO), NULL);
+    rcs[0] = pawl_delete(c, PAWL_DELETE(.path = "/made", .flags = PAWL_OP_CHILDREN_TOO), NULL);
     rcs[1] = pawl_delete(c, PAWL_DELETE(.path = "/same"), NULL);
     rcs[2] = pawl_create(c, PAWL_CREATE(.path = "/node", .data = text_bytes("n")), NULL);
     rcs[3] = pawl_create(
-        c, PAWL_CREATE(.path = "/packed", .data = text_bytes("p"), .flags = PAWL_COMPRESS), NULL);
-    rcs[4] = pawl_create(c, PAWL_CREATE(.path = "/tree/a/b", .flags = PAWL_PARENTS), NULL);
+        c, PAWL_CREATE(.path = "/packed", .data = text_bytes("p"), .flags = PAWL_OP_COMPRESS),
+        NULL);
+    rcs[4] = pawl_create(c, PAWL_CREATE(.path = "/tree/a/b", .flags = PAWL_OP_PARENTS), NULL);
     rcs[5] = pawl_watch(c, "/node", PAWL_WATCH_RECURSIVE, &a_watch, NULL);
     for (size_t i = 0; i < TEST_COUNT(rcs); i++) {
         if (rcs[i] != may_be[0] && rcs[i] != may_be[1] && rcs[i] != may_be[2]) {

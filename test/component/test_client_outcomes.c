@@ -82,7 +82,7 @@ static void a_set_that_was_sent_is_not_called_unsent(void **state)
     (void)state;
     begin(&w);
     assert_int_equal(
-        pawl_create(w.c, PAWL_CREATE(.path = "/a", .flags = PAWL_OR_SET, .timeout_ms = 300), &r),
+        pawl_create(w.c, PAWL_CREATE(.path = "/a", .flags = PAWL_OP_OR_SET, .timeout_ms = 300), &r),
         PAWL_ERR_OPERATION_TIMEOUT);
     assert_int_equal(outcome_of(r), PAWL_OUTCOME_UNKNOWN);
     end(&w);
@@ -108,9 +108,9 @@ static void a_set_whose_link_was_lost_is_not_called_unsent(void **state)
     o.servers = scripted_server_address(server);
     o.retry = (struct pawl_retry){.kind = PAWL_RETRY_N_TIMES, .n = 3, .pause_ms = 5};
     assert_int_equal(pawl_client_open(&o, &c), PAWL_OK);
-    assert_true(pawl_create(c,
-                            PAWL_CREATE(.path = "/a", .flags = PAWL_OR_SET, .timeout_ms = SOON_MS),
-                            &r) != PAWL_OK);
+    assert_true(
+        pawl_create(c, PAWL_CREATE(.path = "/a", .flags = PAWL_OP_OR_SET, .timeout_ms = SOON_MS),
+                    &r) != PAWL_OK);
     assert_int_equal(outcome_of(r), PAWL_OUTCOME_UNKNOWN);
     pawl_client_close_within(c, 100);
     scripted_server_free(server);
@@ -128,8 +128,9 @@ static void a_tree_half_deleted_is_not_called_refused(void **state)
 
     (void)state;
     begin(&w);
-    assert_int_equal(pawl_delete(w.c, PAWL_DELETE(.path = "/top", .flags = PAWL_CHILDREN_TOO), &r),
-                     PAWL_ERR_NO_AUTH);
+    assert_int_equal(
+        pawl_delete(w.c, PAWL_DELETE(.path = "/top", .flags = PAWL_OP_CHILDREN_TOO), &r),
+        PAWL_ERR_NO_AUTH);
     assert_int_equal(outcome_of(r), PAWL_OUTCOME_UNKNOWN);
     end(&w);
 }
@@ -145,8 +146,9 @@ static void a_tree_that_was_not_touched_is_called_refused(void **state)
 
     (void)state;
     begin(&w);
-    assert_int_equal(pawl_delete(w.c, PAWL_DELETE(.path = "/top", .flags = PAWL_CHILDREN_TOO), &r),
-                     PAWL_ERR_NO_AUTH);
+    assert_int_equal(
+        pawl_delete(w.c, PAWL_DELETE(.path = "/top", .flags = PAWL_OP_CHILDREN_TOO), &r),
+        PAWL_ERR_NO_AUTH);
     assert_int_equal(outcome_of(r), PAWL_OUTCOME_REFUSED);
     end(&w);
 }
@@ -161,8 +163,8 @@ static void a_tree_half_deleted_in_time_is_not_called_unsent(void **state)
     begin(&w);
     /* "/top" never becomes empty: the call goes round until its time is up. */
     assert_int_equal(
-        pawl_delete(w.c, PAWL_DELETE(.path = "/top", .flags = PAWL_CHILDREN_TOO, .timeout_ms = 200),
-                    &r),
+        pawl_delete(
+            w.c, PAWL_DELETE(.path = "/top", .flags = PAWL_OP_CHILDREN_TOO, .timeout_ms = 200), &r),
         PAWL_ERR_OPERATION_TIMEOUT);
     assert_int_equal(outcome_of(r), PAWL_OUTCOME_UNKNOWN);
     end(&w);
@@ -177,7 +179,8 @@ static void parents_that_were_made_are_a_change(void **state)
     begin(&w);
     w.script.silent_op = OP_CREATE;
     assert_int_equal(
-        pawl_create(w.c, PAWL_CREATE(.path = "/p/x", .flags = PAWL_PARENTS, .timeout_ms = 300), &r),
+        pawl_create(w.c, PAWL_CREATE(.path = "/p/x", .flags = PAWL_OP_PARENTS, .timeout_ms = 300),
+                    &r),
         PAWL_ERR_OPERATION_TIMEOUT);
     assert_int_equal(outcome_of(r), PAWL_OUTCOME_UNKNOWN);
     end(&w);
@@ -217,7 +220,7 @@ static void delete_twice(int64_t czxid, int n_deletes)
     o.servers = scripted_server_address(server);
     assert_int_equal(pawl_client_open(&o, &c), PAWL_OK);
     assert_int_equal(pawl_exists(c, "/a", NULL, NULL), PAWL_OK); /* zxid 100 is known now */
-    assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = "/a", .flags = PAWL_GUARANTEED), NULL),
+    assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = "/a", .flags = PAWL_OP_GUARANTEED), NULL),
                      PAWL_ERR_CONNECTION_LOSS);
     wait_until(atomic_load(&script.n_looks) > 0);
     assert_int_equal(pawl_sync(c, "/", NULL), PAWL_OK); /* behind the look's answer ... */
@@ -251,8 +254,8 @@ static void a_delete_that_only_timed_out_is_not_repeated(void **state)
     pawl_create(b.c, PAWL_CREATE(.path = "/once"), NULL);
     tcp_proxy_swallow_replies(b.proxy, true);
     assert_int_equal(
-        pawl_delete(b.c, PAWL_DELETE(.path = "/once", .flags = PAWL_GUARANTEED, .timeout_ms = 50),
-                    NULL),
+        pawl_delete(
+            b.c, PAWL_DELETE(.path = "/once", .flags = PAWL_OP_GUARANTEED, .timeout_ms = 50), NULL),
         PAWL_ERR_OPERATION_TIMEOUT);
     wait_until(pawl_exists(other, "/once", NULL, NULL) == PAWL_ERR_NO_NODE);
     assert_int_equal(pawl_create(other, PAWL_CREATE(.path = "/once"), NULL), PAWL_OK);
@@ -393,10 +396,10 @@ static void a_missing_chroot_is_not_made(void **state)
     pawl_client_options_init(&o);
     o.servers = servers;
     assert_int_equal(pawl_client_open(&o, &c), PAWL_OK);
-    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/a/b", .flags = PAWL_PARENTS), NULL),
+    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/a/b", .flags = PAWL_OP_PARENTS), NULL),
                      PAWL_ERR_NO_NODE);
     assert_int_equal(
-        pawl_create(c, PAWL_CREATE(.path = "/a", .flags = PAWL_CONTAINER_PARENTS), NULL),
+        pawl_create(c, PAWL_CREATE(.path = "/a", .flags = PAWL_OP_CONTAINER_PARENTS), NULL),
         PAWL_ERR_NO_NODE);
     pawl_client_close(c);
     pawl_client_close(root);

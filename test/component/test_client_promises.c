@@ -79,7 +79,7 @@ static void a_refusal_after_an_unknown_attempt_is_unknown(void **state)
     tcp_proxy_swallow_replies(b.proxy, true);
     pawl_set_async(b.c,
                    PAWL_SET(.path = "/unsure", .data = text_bytes("ours"),
-                            .only_if = pawl_version(0), .flags = PAWL_IDEMPOTENT),
+                            .only_if = pawl_version(0), .flags = PAWL_OP_IDEMPOTENT),
                    keep, &w);
     until_version(other, "/unsure", 1);
     assert_int_equal(
@@ -149,20 +149,20 @@ static void a_guaranteed_delete_keeps_its_conditions(void **state)
 
     (void)state;
     behind_proxy_open(&b, &o);
-    pawl_create(b.c, PAWL_CREATE(.path = "/sure2/tree/x/y", .flags = PAWL_PARENTS), NULL);
+    pawl_create(b.c, PAWL_CREATE(.path = "/sure2/tree/x/y", .flags = PAWL_OP_PARENTS), NULL);
     pawl_create(b.c, PAWL_CREATE(.path = "/sure2/other"), NULL);
     lose_link(&b);
     assert_int_equal(pawl_delete(b.c,
                                  PAWL_DELETE(.path = "/sure2/other", .only_if = pawl_version(7),
-                                             .flags = PAWL_GUARANTEED, .timeout_ms = 50),
+                                             .flags = PAWL_OP_GUARANTEED, .timeout_ms = 50),
                                  NULL),
                      PAWL_ERR_OPERATION_TIMEOUT);
-    assert_int_equal(
-        pawl_delete(b.c,
-                    PAWL_DELETE(.path = "/sure2/tree", .flags = PAWL_GUARANTEED | PAWL_CHILDREN_TOO,
-                                .timeout_ms = 50),
-                    NULL),
-        PAWL_ERR_OPERATION_TIMEOUT);
+    assert_int_equal(pawl_delete(b.c,
+                                 PAWL_DELETE(.path = "/sure2/tree",
+                                             .flags = PAWL_OP_GUARANTEED | PAWL_OP_CHILDREN_TOO,
+                                             .timeout_ms = 50),
+                                 NULL),
+                     PAWL_ERR_OPERATION_TIMEOUT);
     tcp_proxy_accept(b.proxy, true);
     for (int64_t end = now_ms() + SOON_MS;
          pawl_exists(b.c, "/sure2/tree", NULL, NULL) == PAWL_OK && now_ms() < end;) {
@@ -225,8 +225,8 @@ static void a_protected_ephemeral_asked_for_without_a_session_is_found_again(voi
     lose_link(&b);
     expect_next_state(&b, 2, PAWL_STATE_LOST);
     pawl_create_async(b.c,
-                      PAWL_CREATE(.path = "/early/n-", .mode = PAWL_EPHEMERAL_SEQUENTIAL,
-                                  .flags = PAWL_PROTECTED),
+                      PAWL_CREATE(.path = "/early/n-", .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL,
+                                  .flags = PAWL_OP_PROTECTED),
                       keep, &w);
     atomic_store(&trap.set, true);
     tcp_proxy_accept(b.proxy, true);

@@ -168,8 +168,8 @@ static void a_node_of_another_session_is_taken_over(void **state)
 
     (void)state;
     assert_int_equal(pawl_create(other,
-                                 PAWL_CREATE(.path = "/d/e/web/1", .mode = PAWL_EPHEMERAL,
-                                             .flags = PAWL_CONTAINER_PARENTS),
+                                 PAWL_CREATE(.path = "/d/e/web/1", .mode = PAWL_MODE_EPHEMERAL,
+                                             .flags = PAWL_OP_CONTAINER_PARENTS),
                                  NULL),
                      0);
     assert_int_equal(
@@ -464,8 +464,8 @@ static void a_lost_answer_leaves_no_second_node(void **state)
     sem_init(&told, 0, 0);
     behind_proxy_open(&b, &co);
     d = new_discovery(b.c, "/d/i");
-    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/d/i/seq", .flags = PAWL_PARENTS), NULL),
-                     0);
+    assert_int_equal(
+        pawl_create(c, PAWL_CREATE(.path = "/d/i/seq", .flags = PAWL_OP_PARENTS), NULL), 0);
     tcp_proxy_swallow_replies(b.proxy, true);
     assert_int_equal(
         pawl_discovery_register_async(
@@ -630,7 +630,7 @@ static void a_service_that_is_not_there_is_complete(void **state)
     sem_init(&some, 0, 0);
     assert_int_equal(pawl_create(c,
                                  PAWL_CREATE(.path = "/d/closed", .acls = {&read_only, 1},
-                                             .flags = PAWL_PARENTS),
+                                             .flags = PAWL_OP_PARENTS),
                                  NULL),
                      0);
     assert_int_equal(pawl_service_cache_new(c, "/d/closed", "web", wake, &some, &s), 0);

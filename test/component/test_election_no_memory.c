@@ -162,10 +162,12 @@ static void participants_are_all_there_or_an_error(void **state)
     struct pawl_client *c = open_client();
 
     (void)state;
-    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/queue", .flags = PAWL_PARENTS), NULL), 0);
+    assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/queue", .flags = PAWL_OP_PARENTS), NULL),
+                     0);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(
-            pawl_create(c, PAWL_CREATE(.path = "/queue/lock-", .mode = PAWL_SEQUENTIAL), NULL), 0);
+            pawl_create(c, PAWL_CREATE(.path = "/queue/lock-", .mode = PAWL_MODE_SEQUENTIAL), NULL),
+            0);
     }
     run(call_the_roll, 1, "/queue", 3);
     pawl_client_close(c);

@@ -51,7 +51,7 @@ static void write_node(struct pawl_client *c, int number)
     snprintf(text, sizeof(text), "data %d", number);
     assert_int_equal(pawl_create(c,
                                  PAWL_CREATE(.path = path, .data = pawl_str(text),
-                                             .flags = PAWL_PARENTS | PAWL_IDEMPOTENT),
+                                             .flags = PAWL_OP_PARENTS | PAWL_OP_IDEMPOTENT),
                                  NULL),
                      PAWL_OK);
 }
@@ -191,9 +191,9 @@ static void three_serve_when_they_are_started(void **state)
     (void)state;
     assert_in_range(leader, 1, 3);
     for (int i = 1; i <= 3; i++) {
-        n_followers += pawl_ensemble_role(e, i) == PAWL_SERVER_FOLLOWER;
+        n_followers += pawl_ensemble_role(e, i) == PAWL_ROLE_FOLLOWER;
     }
-    assert_int_equal(pawl_ensemble_role(e, leader), PAWL_SERVER_LEADER);
+    assert_int_equal(pawl_ensemble_role(e, leader), PAWL_ROLE_LEADER);
     assert_int_equal(n_followers, 2);
     snprintf(hosts, sizeof(hosts), "%s,%s,%s", pawl_ensemble_address(e, 1),
              pawl_ensemble_address(e, 2), pawl_ensemble_address(e, 3));
@@ -215,7 +215,7 @@ static void lose_leaders(struct pawl_ensemble *e, int n_members, size_t *n_nodes
         write_nodes(c, number, number + 10);
         leader = leader_of(e);
         assert_int_equal(end(e, leader), PAWL_OK);
-        assert_int_equal(pawl_ensemble_role(e, leader), PAWL_SERVER_NOT_SERVING);
+        assert_int_equal(pawl_ensemble_role(e, leader), PAWL_ROLE_NOT_SERVING);
         write_nodes(c, number + 10, number + 20);
         assert_int_not_equal(pawl_ensemble_leader(e), leader);
         assert_int_equal(pawl_ensemble_start_member(e, leader), PAWL_OK);
@@ -318,8 +318,8 @@ static void observers_serve_and_do_not_vote(void **state)
 
     (void)state;
     assert_int_equal(pawl_ensemble_leader(e), 1);
-    assert_int_equal(pawl_ensemble_role(e, 2), PAWL_SERVER_OBSERVER);
-    assert_int_equal(pawl_ensemble_role(e, 3), PAWL_SERVER_OBSERVER);
+    assert_int_equal(pawl_ensemble_role(e, 2), PAWL_ROLE_OBSERVER);
+    assert_int_equal(pawl_ensemble_role(e, 3), PAWL_ROLE_OBSERVER);
     assert_int_equal(pawl_ensemble_kill_member(e, 2), PAWL_OK);
     write_nodes(c, 0, 5);
     assert_int_equal(pawl_ensemble_start_member(e, 2), PAWL_OK);
@@ -465,7 +465,7 @@ static void members_that_are_none_are_refused(void **state)
     (void)state;
     assert_null(pawl_ensemble_address(e, 0));
     assert_null(pawl_ensemble_address(e, 2));
-    assert_int_equal(pawl_ensemble_role(e, 2), PAWL_SERVER_NOT_SERVING);
+    assert_int_equal(pawl_ensemble_role(e, 2), PAWL_ROLE_NOT_SERVING);
     assert_int_equal(pawl_ensemble_stop_member(e, 2), PAWL_ERR_BAD_ARGUMENTS);
     assert_int_equal(pawl_ensemble_kill_member(e, 0), PAWL_ERR_BAD_ARGUMENTS);
     assert_int_equal(pawl_ensemble_start_member(e, -1), PAWL_ERR_BAD_ARGUMENTS);
@@ -619,7 +619,7 @@ static void member_options(const struct lines *l, int id, char *where, size_t si
 static bool somebody_leads(struct pawl_server *const servers[N_LINES])
 {
     for (int i = 0; i < N_LINES; i++) {
-        if (servers[i] != NULL && pawl_server_role(servers[i]) == PAWL_SERVER_LEADER) {
+        if (servers[i] != NULL && pawl_server_role(servers[i]) == PAWL_ROLE_LEADER) {
             return true;
         }
     }
@@ -651,7 +651,7 @@ static void a_server_may_be_one_member_of_several(void **state)
     }
     options.server_id = -1; /* member 2 is known by its file now */
     assert_int_equal(pawl_server_start(&options, &servers[1], why, sizeof(why)), PAWL_OK);
-    assert_int_equal(pawl_server_role(servers[1]), PAWL_SERVER_NOT_SERVING);
+    assert_int_equal(pawl_server_role(servers[1]), PAWL_ROLE_NOT_SERVING);
     assert_int_equal(pawl_server_stop(servers[1]), PAWL_OK);
     lines_fini(&lines);
 }
@@ -705,7 +705,7 @@ static void a_server_alone_has_the_role_of_one(void **state)
     pawl_server_options_init(&options);
     options.in_memory = 1;
     assert_int_equal(pawl_server_start(&options, &server, why, sizeof(why)), PAWL_OK);
-    wait_until(pawl_server_role(server) == PAWL_SERVER_STANDALONE);
+    wait_until(pawl_server_role(server) == PAWL_ROLE_STANDALONE);
     assert_int_equal(pawl_server_stop(server), PAWL_OK);
 }
 

@@ -106,7 +106,7 @@ static void leave_at_once(struct pawl_group *g, const struct pawl_cache_event *e
 {
     struct leaving *l = arg;
 
-    if (event->type == PAWL_CACHE_CREATED) {
+    if (event->type == PAWL_CACHE_EVENT_CREATED) {
         pawl_group_leave(g);
         sem_post(&l->done);
     }

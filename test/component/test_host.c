@@ -68,7 +68,7 @@ static int64_t life_ms(struct pawl_client *client)
     int rc;
 
     assert_int_equal(
-        pawl_create(client, PAWL_CREATE(.path = "/t", .mode = PAWL_TTL, .ttl_ms = 10), NULL),
+        pawl_create(client, PAWL_CREATE(.path = "/t", .mode = PAWL_MODE_TTL, .ttl_ms = 10), NULL),
         PAWL_OK);
     do {
         rc = pawl_exists(client, "/t", NULL, NULL);

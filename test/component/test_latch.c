@@ -38,7 +38,7 @@ static void on_leader(struct pawl_latch *l, uint64_t token, void *arg)
     if (x->frees) {
         pawl_latch_free(l);
     } else if (x->closes) {
-        assert_int_equal(pawl_latch_close(l, PAWL_LATCH_NOTIFY), 0);
+        assert_int_equal(pawl_latch_close(l, PAWL_LATCH_CLOSE_NOTIFY), 0);
     }
     add(x, 'L', token);
 }
@@ -139,15 +139,15 @@ static void nodes_and_succession_are_those_of_curator(void **state)
     assert_true(pawl_latch_is_leader(a));
     assert_false(pawl_latch_is_leader(b));
 
-    assert_int_equal(pawl_latch_close(b, PAWL_LATCH_NOTIFY), 0); /* not the leader */
+    assert_int_equal(pawl_latch_close(b, PAWL_LATCH_CLOSE_NOTIFY), 0); /* not the leader */
     until_nodes(c[0], "/latch/a", 2);
     assert_false(pawl_latch_is_leader(d));
-    assert_int_equal(pawl_latch_close(a, PAWL_LATCH_NOTIFY), 0);
+    assert_int_equal(pawl_latch_close(a, PAWL_LATCH_CLOSE_NOTIFY), 0);
     assert_string_equal(x[0].story, "L-"); /* told before close returned */
     assert_int_equal(pawl_latch_wait(d, SOON_MS), 0);
     wait_semaphore(&x[2].some);
     expect_ids(d, (const char *const[]){""}, 1);
-    assert_int_equal(pawl_latch_close(d, PAWL_LATCH_SILENT), 0);
+    assert_int_equal(pawl_latch_close(d, PAWL_LATCH_CLOSE_SILENT), 0);
     until_nodes(c[0], "/latch/a", 0);
     pawl_latch_free(a);
     pawl_latch_free(b);
@@ -190,14 +190,14 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_false(pawl_latch_is_leader(NULL));
     pawl_latch_free(NULL);
     l = new_latch(c, "/latch/b", NULL);
-    assert_int_equal(pawl_latch_close(l, PAWL_LATCH_SILENT), PAWL_ERR_INVALID_STATE);
+    assert_int_equal(pawl_latch_close(l, PAWL_LATCH_CLOSE_SILENT), PAWL_ERR_INVALID_STATE);
     assert_int_equal(pawl_latch_start(l), 0);
     assert_int_equal(pawl_latch_start(l), PAWL_ERR_INVALID_STATE);
     assert_int_equal(pawl_latch_close(l, (enum pawl_latch_close)7),
                      PAWL_ERR_BAD_ARGUMENTS); /* */
     assert_int_equal(pawl_latch_wait(l, SOON_MS), 0);
-    assert_int_equal(pawl_latch_close(l, PAWL_LATCH_SILENT), 0);
-    assert_int_equal(pawl_latch_close(l, PAWL_LATCH_SILENT), PAWL_ERR_INVALID_STATE);
+    assert_int_equal(pawl_latch_close(l, PAWL_LATCH_CLOSE_SILENT), 0);
+    assert_int_equal(pawl_latch_close(l, PAWL_LATCH_CLOSE_SILENT), PAWL_ERR_INVALID_STATE);
     assert_int_equal(pawl_latch_start(l), PAWL_ERR_INVALID_STATE);
     assert_int_equal(pawl_latch_wait(l, 0), PAWL_ERR_CANCELLED);
     pawl_latch_free(l);
@@ -242,7 +242,7 @@ static void closed_while_its_create_is_under_way_it_leaves_no_node(void **state)
     for (int64_t end = now_ms() + SOON_MS; n_nodes(other, "/latch") == 0;) {
         assert_true(now_ms() < end); /* the create has arrived, of its parents at least */
     }
-    assert_int_equal(pawl_latch_close(l, PAWL_LATCH_SILENT), 0);
+    assert_int_equal(pawl_latch_close(l, PAWL_LATCH_CLOSE_SILENT), 0);
     pawl_latch_free(l);
     tcp_proxy_down(b.proxy); /* before anything late gets through */
     tcp_proxy_swallow_replies(b.proxy, false);
@@ -268,7 +268,7 @@ static void an_answer_that_was_lost_leaves_no_second_node(void **state) /* R-21,
 
     (void)state;
     assert_int_equal(
-        pawl_create(other, PAWL_CREATE(.path = "/latch/e", .flags = PAWL_PARENTS), NULL), 0);
+        pawl_create(other, PAWL_CREATE(.path = "/latch/e", .flags = PAWL_OP_PARENTS), NULL), 0);
     for (int close_it = 0; close_it < 2; close_it++) {
         behind_proxy_open(&b, &co);
         tcp_proxy_swallow_replies(b.proxy, true);
@@ -379,7 +379,7 @@ static void *close_with_notice(void *arg)
 {
     struct closer *c = arg;
 
-    c->err = pawl_latch_close(c->l, PAWL_LATCH_NOTIFY);
+    c->err = pawl_latch_close(c->l, PAWL_LATCH_CLOSE_NOTIFY);
     c->told_before = c->x->gone;
     sem_post(&c->returned);
     return NULL;
@@ -772,7 +772,8 @@ static void a_base_that_is_gone_is_made_again(void **state) /* R-26 */
 
     (void)state;
     assert_int_equal(pawl_latch_wait(l, SOON_MS), 0);
-    while (pawl_delete(d, PAWL_DELETE(.path = "/latch/p", .flags = PAWL_CHILDREN_TOO), NULL) != 0) {
+    while (pawl_delete(d, PAWL_DELETE(.path = "/latch/p", .flags = PAWL_OP_CHILDREN_TOO), NULL) !=
+           0) {
         /* it came back in between */
     }
     until_nodes(d, "/latch/p/q", 1);
@@ -830,7 +831,7 @@ static void only_a_leader_has_a_path_and_a_guard(void **state) /* R-29 */
     assert_memory_equal(path, "/latch/r/_c_", 12);
     assert_int_equal(pawl_grant_guard(pawl_latch_grant(l), multi), 0);
     assert_int_equal(pawl_multi_run(c, multi, NULL), 0);
-    assert_int_equal(pawl_latch_close(l, PAWL_LATCH_SILENT), 0);
+    assert_int_equal(pawl_latch_close(l, PAWL_LATCH_CLOSE_SILENT), 0);
     assert_int_equal(pawl_latch_wait(m, SOON_MS), 0);
     assert_int_equal(pawl_multi_run(c, multi, NULL), PAWL_ERR_NO_NODE);
     pawl_grant_path(pawl_latch_grant(l), path, sizeof(path));
@@ -865,7 +866,8 @@ static void who_may_not_take_part_is_told_and_tries_again(void **state)
 
     (void)state;
     assert_int_equal(
-        pawl_create(c, PAWL_CREATE(.path = "/latch/s", .acls = {&closed, 1}, .flags = PAWL_PARENTS),
+        pawl_create(c,
+                    PAWL_CREATE(.path = "/latch/s", .acls = {&closed, 1}, .flags = PAWL_OP_PARENTS),
                     NULL),
         0);
     start_await(&a, l);

@@ -357,7 +357,7 @@ static void a_node_deleted_by_others_is_noticed_and_guarded(void **state)
     sem_init(&log.some, 0, 0);
     assert_int_equal(pawl_lock_acquire(l, SOON_MS), 0);
     assert_int_equal(pawl_grant_guard(pawl_lock_grant(l), m), 0);
-    pawl_multi_create(m, PAWL_CREATE(.path = "/locks/guarded", .mode = PAWL_SEQUENTIAL));
+    pawl_multi_create(m, PAWL_CREATE(.path = "/locks/guarded", .mode = PAWL_MODE_SEQUENTIAL));
     assert_int_equal(pawl_multi_run(c, m, NULL), 0);
     pawl_grant_path(pawl_lock_grant(l), path, sizeof(path));
     assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = path), NULL), 0);

@@ -156,8 +156,9 @@ static void a_guaranteed_delete_of_nothing_ends_at_once(void **state)
     struct pawl_client *c = client_fixture_open(NULL);
 
     (void)state;
-    assert_int_equal(pawl_delete(c, PAWL_DELETE(.path = "/none", .flags = PAWL_GUARANTEED), NULL),
-                     PAWL_ERR_NO_NODE);
+    assert_int_equal(
+        pawl_delete(c, PAWL_DELETE(.path = "/none", .flags = PAWL_OP_GUARANTEED), NULL),
+        PAWL_ERR_NO_NODE);
     pawl_client_close(c);
 }
 

@@ -297,8 +297,8 @@ static void numbers_below_zero_keep_their_order(void **state)
     for (size_t i = 0; i < N; i++) { /* neighbours only: no order spans half of all numbers */
         for (size_t j = 0; j < 2 && i > 0; j++) {
             snprintf(path, sizeof(path), "/locks/wrap%zu/%s", i, names[i - j]);
-            assert_int_equal(pawl_create(c, PAWL_CREATE(.path = path, .flags = PAWL_PARENTS), NULL),
-                             0);
+            assert_int_equal(
+                pawl_create(c, PAWL_CREATE(.path = path, .flags = PAWL_OP_PARENTS), NULL), 0);
         }
     }
     for (size_t i = 1; i < N; i++) {

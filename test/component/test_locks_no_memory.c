@@ -88,7 +88,7 @@ static bool follow_a_count(struct pawl_client *c, long n)
 {
     const uint8_t two[4] = {0, 0, 0, 2};
     int rc = pawl_create(
-        c, PAWL_CREATE(.path = "/sem/count", .data = {two, 4}, .flags = PAWL_PARENTS), NULL);
+        c, PAWL_CREATE(.path = "/sem/count", .data = {two, 4}, .flags = PAWL_OP_PARENTS), NULL);
 
     assert_true(rc == 0 || rc == PAWL_ERR_NODE_EXISTS);
     return take_two_leases(c, n);

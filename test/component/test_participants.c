@@ -19,7 +19,7 @@ static void make(struct pawl_client *c, const char *base, const char *name, cons
     snprintf(path, sizeof(path), "%s/%s", base, name);
     assert_int_equal(pawl_create(c,
                                  PAWL_CREATE(.path = path, .data = text_bytes(data),
-                                             .mode = PAWL_EPHEMERAL, .flags = PAWL_PARENTS),
+                                             .mode = PAWL_MODE_EPHEMERAL, .flags = PAWL_OP_PARENTS),
                                  NULL),
                      0);
 }
@@ -44,7 +44,7 @@ static void nobody_is_no_error(void **state)
     (void)state;
     expect_order(c, "/queue/absent", NULL, 0);
     assert_int_equal(
-        pawl_create(c, PAWL_CREATE(.path = "/queue/empty", .flags = PAWL_PARENTS), NULL), 0);
+        pawl_create(c, PAWL_CREATE(.path = "/queue/empty", .flags = PAWL_OP_PARENTS), NULL), 0);
     expect_order(c, "/queue/empty", NULL, 0);
     pawl_client_close(c);
 }

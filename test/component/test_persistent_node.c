@@ -87,9 +87,9 @@ static void it_is_made_again_under_the_same_name_in_every_mode(void **state)
     static const struct {
         enum pawl_mode mode;
         bool is_protected;
-    } kinds[] = {{PAWL_EPHEMERAL, false}, {PAWL_EPHEMERAL_SEQUENTIAL, true},
-                 {PAWL_EPHEMERAL, true},  {PAWL_PERSISTENT, false},
-                 {PAWL_SEQUENTIAL, true}, {PAWL_CONTAINER, false}};
+    } kinds[] = {{PAWL_MODE_EPHEMERAL, false}, {PAWL_MODE_EPHEMERAL_SEQUENTIAL, true},
+                 {PAWL_MODE_EPHEMERAL, true},  {PAWL_MODE_PERSISTENT, false},
+                 {PAWL_MODE_SEQUENTIAL, true}, {PAWL_MODE_CONTAINER, false}};
     struct pawl_client *c = client_fixture_open(NULL), *other = client_fixture_open(NULL);
     struct pawl_persistent_node *nodes[TEST_COUNT(kinds)];
     char base[32], path[TEST_COUNT(kinds)][128], again[128], data[8];
@@ -119,7 +119,8 @@ static void foreign_data_stay_and_own_data_are_written(void **state)
 {
     struct pawl_client *c = client_fixture_open(NULL), *other = client_fixture_open(NULL);
     char path[128], data[16];
-    struct pawl_persistent_node *n = made(c, "/pn/data", PAWL_EPHEMERAL, false, path, sizeof(path));
+    struct pawl_persistent_node *n =
+        made(c, "/pn/data", PAWL_MODE_EPHEMERAL, false, path, sizeof(path));
     int64_t czxid;
 
     (void)state;
@@ -149,10 +150,10 @@ static void a_node_that_exists_is_taken_over_with_our_data(void **state)
     (void)state;
     assert_int_equal(pawl_create(other,
                                  PAWL_CREATE(.path = "/pn-there", .data = text_bytes("old"),
-                                             .mode = PAWL_EPHEMERAL),
+                                             .mode = PAWL_MODE_EPHEMERAL),
                                  NULL),
                      0);
-    n = made(c, "/pn-there", PAWL_EPHEMERAL, false, path, sizeof(path));
+    n = made(c, "/pn-there", PAWL_MODE_EPHEMERAL, false, path, sizeof(path));
     until(c, "/pn-there", "d");
     pawl_client_close(other); /* its session takes it along: ours follows */
     other = client_fixture_open(NULL);
@@ -222,7 +223,7 @@ static void a_new_session_gets_the_node_with_the_new_data(void **state)
 {
     struct told t = {.n = 0};
     struct pawl_persistent_options o = {.size = sizeof(o),
-                                        .mode = PAWL_EPHEMERAL_SEQUENTIAL,
+                                        .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL,
                                         .is_protected = true,
                                         .data = text_bytes("before"),
                                         .on_change = note_change,
@@ -263,7 +264,7 @@ static void after_a_refusal_new_data_bring_it_back(void **state)
     static char large[2 << 20];
     struct told t = {.n = 0};
     struct pawl_persistent_options o = {.size = sizeof(o),
-                                        .mode = PAWL_EPHEMERAL,
+                                        .mode = PAWL_MODE_EPHEMERAL,
                                         .data = {"1", 1},
                                         .on_change = note_change,
                                         .on_change_arg = &t};
@@ -336,7 +337,7 @@ static void nobody_waits_for_the_only_session_when_it_is_over(void **state)
 /* Half of it is no time at all: no timer may then be due for ever. */
 static void a_ttl_of_a_millisecond_does_not_hang(void **state)
 {
-    struct pawl_persistent_options o = {.size = sizeof(o), .mode = PAWL_TTL, .ttl_ms = 1};
+    struct pawl_persistent_options o = {.size = sizeof(o), .mode = PAWL_MODE_TTL, .ttl_ms = 1};
     struct pawl_client_options co = client_fixture_options();
     struct pawl_persistent_node *n;
     struct behind_proxy b;
@@ -355,7 +356,7 @@ static void a_ttl_of_a_millisecond_does_not_hang(void **state)
 static void freed_while_it_is_being_made_nothing_is_left(void **state)
 {
     struct pawl_persistent_options o = {
-        .size = sizeof(o), .mode = PAWL_EPHEMERAL_SEQUENTIAL, .is_protected = true};
+        .size = sizeof(o), .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL, .is_protected = true};
     struct pawl_client *c = client_fixture_open(NULL);
 
     (void)state;
@@ -393,7 +394,7 @@ static int64_t until_touched(struct pawl_client *c, const char *path, int versio
 static void a_ttl_node_lives_by_its_touch_and_ends_by_itself(void **state)
 {
     struct pawl_persistent_options o = {
-        .size = sizeof(o), .mode = PAWL_TTL, .ttl_ms = 2000, .data = text_bytes("d")};
+        .size = sizeof(o), .mode = PAWL_MODE_TTL, .ttl_ms = 2000, .data = text_bytes("d")};
     struct pawl_client *c = client_fixture_open(NULL), *other = client_fixture_open(NULL);
     struct pawl_persistent_node *n = new_node(c, "/pn-ttl", &o);
     struct pawl_reply *reply;
@@ -417,7 +418,7 @@ static void a_ttl_node_lives_by_its_touch_and_ends_by_itself(void **state)
 static void bad_arguments_are_refused(void **state)
 {
     struct pawl_client *c = client_fixture_open(NULL);
-    struct pawl_persistent_options o = {.size = sizeof(o), .mode = PAWL_TTL};
+    struct pawl_persistent_options o = {.size = sizeof(o), .mode = PAWL_MODE_TTL};
     struct pawl_persistent_node *n;
 
     (void)state;

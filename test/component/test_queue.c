@@ -313,11 +313,11 @@ static void foreign_nodes_are_left_alone_and_damaged_ones_dropped(void **state)
     eaten_init(&e);
     put(q, "first");
     assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/q/f/other", .data = {"x", 1}), NULL), 0);
-    assert_int_equal(
-        pawl_create(c,
-                    PAWL_CREATE(.path = "/q/f/queue-", .data = {"bad", 3}, .mode = PAWL_SEQUENTIAL),
-                    NULL),
-        0);
+    assert_int_equal(pawl_create(c,
+                                 PAWL_CREATE(.path = "/q/f/queue-", .data = {"bad", 3},
+                                             .mode = PAWL_MODE_SEQUENTIAL),
+                                 NULL),
+                     0);
     put(q, "last");
     pawl_queue_free(q);
     q = new_queue(c, "/q/f", &o);
@@ -442,7 +442,7 @@ static void an_item_whose_consumer_died_is_done_by_another(void **state)
     put(q, "job");
     assert_int_equal(pawl_create(dead,
                                  PAWL_CREATE(.path = "/q/j-locks/queue-0000000000",
-                                             .mode = PAWL_EPHEMERAL, .flags = PAWL_PARENTS),
+                                             .mode = PAWL_MODE_EPHEMERAL, .flags = PAWL_OP_PARENTS),
                                  NULL),
                      0);
     r = new_queue(c, "/q/j", &o);

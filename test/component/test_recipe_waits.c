@@ -45,7 +45,7 @@ static void make_node(struct pawl_client *c, const char *path, int perms)
 
     assert_int_equal(pawl_create(c,
                                  PAWL_CREATE(.path = path, .data = text_bytes("plain"),
-                                             .acls = {&acl, 1}, .flags = PAWL_PARENTS),
+                                             .acls = {&acl, 1}, .flags = PAWL_OP_PARENTS),
                                  NULL),
                      0);
 }

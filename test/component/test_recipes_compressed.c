@@ -203,7 +203,7 @@ static void a_value_that_cannot_be_unpacked_is_refused_and_forgotten(void **stat
     (void)state;
     assert_int_equal(pawl_create(plain,
                                  PAWL_CREATE(.path = "/packed/value", .data = text_bytes("plain"),
-                                             .flags = PAWL_PARENTS),
+                                             .flags = PAWL_OP_PARENTS),
                                  NULL),
                      0);
     assert_int_equal(pawl_shared_value_new(packing, "/packed/value", text_bytes("seed"), &v), 0);
@@ -250,7 +250,7 @@ static void a_semaphore_whose_number_cannot_be_unpacked_is_refused(void **state)
     (void)state;
     assert_int_equal(pawl_create(plain,
                                  PAWL_CREATE(.path = "/packed/count", .data = {"\0\0\0\1", 4},
-                                             .flags = PAWL_PARENTS),
+                                             .flags = PAWL_OP_PARENTS),
                                  NULL),
                      0);
     assert_int_equal(pawl_semaphore_new(packing, "/packed/semaphore", &o, &s), 0);

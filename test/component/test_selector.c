@@ -528,7 +528,7 @@ static void a_create_whose_answer_is_lost_leaves_no_orphan(void **state) /* R-33
 
     (void)state;
     assert_int_equal(
-        pawl_create(d, PAWL_CREATE(.path = "/selector/l", .flags = PAWL_PARENTS), NULL), 0);
+        pawl_create(d, PAWL_CREATE(.path = "/selector/l", .flags = PAWL_OP_PARENTS), NULL), 0);
     behind_proxy_open(&b, &co);
     tcp_proxy_swallow_replies(b.proxy, true);
     s = start(b.c, "/selector/l", &o);

@@ -242,7 +242,7 @@ static void a_cache_hears_on_when_one_beside_it_is_removed(void **state)
     (void)state;
     sem_init(&told, 0, 0);
     assert_int_equal(pawl_create(c, PAWL_CREATE(.path = "/company-cache"), NULL), 0);
-    cache_log_open(&log, c, "/company-cache", PAWL_CACHE_TREE, 0, NULL);
+    cache_log_open(&log, c, "/company-cache", PAWL_DEPTH_TREE, 0, NULL);
     cache_log_until(&log, "INITIALISED");
     assert_int_equal(pawl_get(c, "/company-cache", &once, NULL), 0);
     assert_int_equal(pawl_unwatch(c, "/company-cache", PAWL_WATCHES_DATA, &once, NULL), 0);

@@ -128,7 +128,7 @@ static void cycle_latch(struct pawl_client *c)
     must(pawl_latch_new(c, "/cycles/latch", NULL, &l), "new");
     must(pawl_latch_start(l), "start");
     must(pawl_latch_wait(l, WAIT_MS), "await");
-    must(pawl_latch_close(l, PAWL_LATCH_SILENT), "close");
+    must(pawl_latch_close(l, PAWL_LATCH_CLOSE_SILENT), "close");
     pawl_latch_free(l);
 }
 

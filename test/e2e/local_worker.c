@@ -141,8 +141,8 @@ static char *acquire(struct pawl_client *c)
     struct pawl_reply *r = NULL;
     char *mine, *ahead;
     int rc = pawl_create(c,
-                         PAWL_CREATE(.path = "/lock/n-", .mode = PAWL_EPHEMERAL_SEQUENTIAL,
-                                     .flags = PAWL_PROTECTED | PAWL_PARENTS),
+                         PAWL_CREATE(.path = "/lock/n-", .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL,
+                                     .flags = PAWL_OP_PROTECTED | PAWL_OP_PARENTS),
                          &r);
 
     if (rc != PAWL_OK) {
@@ -169,7 +169,7 @@ static char *acquire(struct pawl_client *c)
 
 static void release(struct pawl_client *c, char *mine)
 {
-    int rc = pawl_delete(c, PAWL_DELETE(.path = mine, .flags = PAWL_IDEMPOTENT), NULL);
+    int rc = pawl_delete(c, PAWL_DELETE(.path = mine, .flags = PAWL_OP_IDEMPOTENT), NULL);
 
     if (rc != PAWL_OK) {
         give_up("delete", rc);
@@ -209,7 +209,7 @@ static void count_once(struct pawl_client *c, int fence)
     snprintf(digits, sizeof(digits), "%d", n);
     rc = pawl_set(c,
                   PAWL_SET(.path = counter_path, .data = {digits, strlen(digits)},
-                           .only_if = pawl_version(version), .flags = PAWL_IDEMPOTENT),
+                           .only_if = pawl_version(version), .flags = PAWL_OP_IDEMPOTENT),
                   NULL);
     if (rc != PAWL_OK) {
         give_up("set", rc);

@@ -204,7 +204,7 @@ static struct pawl_grant *grant_latch(void)
 
 static int close_latch(void)
 {
-    int rc = pawl_latch_close(latch, PAWL_LATCH_SILENT);
+    int rc = pawl_latch_close(latch, PAWL_LATCH_CLOSE_SILENT);
 
     pawl_latch_free(latch);
     latch = NULL;
@@ -360,7 +360,7 @@ static void open_all(const char *servers, int session_ms)
         rc = kind->open();
     }
     if (rc == PAWL_OK) {
-        rc = pawl_create(client, PAWL_CREATE(.path = data_path, .flags = PAWL_PARENTS), NULL);
+        rc = pawl_create(client, PAWL_CREATE(.path = data_path, .flags = PAWL_OP_PARENTS), NULL);
     }
     if (rc != PAWL_OK && rc != PAWL_ERR_NODE_EXISTS) {
         give_up("start", rc);

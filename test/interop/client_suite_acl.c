@@ -152,7 +152,7 @@ static void default_acls_apply_to_what_is_created(void)
     options.acls.items = ip;
     options.acls.n = 1;
     c = open_main_with(&options);
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a/b"), .flags = PAWL_PARENTS)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a/b"), .flags = PAWL_OP_PARENTS)));
     r = DO(get_acl, c, at("a/b"));
     EXPECT_STR(r->acls.items[0].scheme, "ip");
     EXPECT_STR(r->acls.items[0].id, "127.0.0.1");

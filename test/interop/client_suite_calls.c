@@ -43,7 +43,7 @@ static int start_ordered(struct pawl_client *c, struct ordered_call *call)
     case 3:
         return pawl_sync_async(c, "/", ordered_done, call);
     default:
-        return pawl_create_async(c, PAWL_CREATE(.path = at("n-"), .mode = PAWL_SEQUENTIAL),
+        return pawl_create_async(c, PAWL_CREATE(.path = at("n-"), .mode = PAWL_MODE_SEQUENTIAL),
                                  ordered_done, call);
     }
 }
@@ -283,14 +283,15 @@ static void every_call_times_out(struct pawl_client *c, enum pawl_outcome outcom
     pawl_multi_set(m, PAWL_SET(.path = at("")));
     pawl_multi_get(reads, at(""));
     EXPECT_TIMEOUT(DO(create, c, PAWL_CREATE(.path = at("a"))), outcome);
-    EXPECT_TIMEOUT(DO(create, c, PAWL_CREATE(.path = at("p-"), .flags = PAWL_PROTECTED)), outcome);
+    EXPECT_TIMEOUT(DO(create, c, PAWL_CREATE(.path = at("p-"), .flags = PAWL_OP_PROTECTED)),
+                   outcome);
     EXPECT_TIMEOUT(DO(get, c, at(""), &watch), outcome);
     EXPECT_TIMEOUT(DO(get_compressed, c, at(""), NULL), outcome);
     EXPECT_TIMEOUT(DO(exists, c, at(""), NULL), outcome);
     EXPECT_TIMEOUT(DO(children, c, at(""), NULL), outcome);
     EXPECT_TIMEOUT(DO(set, c, PAWL_SET(.path = at(""))), outcome);
     EXPECT_TIMEOUT(DO(delete, c, PAWL_DELETE(.path = at("b"))), outcome);
-    EXPECT_TIMEOUT(DO(delete, c, PAWL_DELETE(.path = at("b"), .flags = PAWL_CHILDREN_TOO)),
+    EXPECT_TIMEOUT(DO(delete, c, PAWL_DELETE(.path = at("b"), .flags = PAWL_OP_CHILDREN_TOO)),
                    outcome);
     EXPECT_TIMEOUT(DO(get_acl, c, at("")), outcome);
     EXPECT_TIMEOUT(DO(set_acl, c, PAWL_SET_ACL(.path = at(""), .acls = {&acl, 1})), outcome);

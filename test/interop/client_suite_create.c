@@ -38,27 +38,28 @@ static void every_mode_makes_its_kind(void)
     int64_t me = pawl_client_session_id(c);
     struct pawl_reply *r;
 
-    r = DO(create, c, PAWL_CREATE(.path = at("p"), .mode = PAWL_PERSISTENT));
+    r = DO(create, c, PAWL_CREATE(.path = at("p"), .mode = PAWL_MODE_PERSISTENT));
     EXPECT_OK(r);
     EXPECT_INT(r->stat.ephemeral_owner, 0);
-    r = DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_EPHEMERAL));
+    r = DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_MODE_EPHEMERAL));
     EXPECT_OK(r);
     EXPECT_INT(DO(exists, c, at("e"), NULL)->stat.ephemeral_owner, me);
-    r = DO(create, c, PAWL_CREATE(.path = at("s-"), .mode = PAWL_SEQUENTIAL));
+    r = DO(create, c, PAWL_CREATE(.path = at("s-"), .mode = PAWL_MODE_SEQUENTIAL));
     EXPECT_OK(r);
     EXPECT(ends_with_ten_digits(r->path, at("s-")));
     EXPECT_OK(DO(exists, c, r->path, NULL));
-    r = DO(create, c, PAWL_CREATE(.path = at("es-"), .mode = PAWL_EPHEMERAL_SEQUENTIAL));
+    r = DO(create, c, PAWL_CREATE(.path = at("es-"), .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL));
     EXPECT_OK(r);
     EXPECT(ends_with_ten_digits(r->path, at("es-")));
     EXPECT_INT(DO(exists, c, r->path, NULL)->stat.ephemeral_owner, me);
-    r = DO(create, c, PAWL_CREATE(.path = at("c"), .mode = PAWL_CONTAINER));
+    r = DO(create, c, PAWL_CREATE(.path = at("c"), .mode = PAWL_MODE_CONTAINER));
     EXPECT_OK(r);
     EXPECT_INT(DO(exists, c, at("c"), NULL)->stat.ephemeral_owner, 0);
-    r = DO(create, c, PAWL_CREATE(.path = at("t"), .mode = PAWL_TTL, .ttl_ms = 60000));
+    r = DO(create, c, PAWL_CREATE(.path = at("t"), .mode = PAWL_MODE_TTL, .ttl_ms = 60000));
     EXPECT_OK(r);
     EXPECT_INT(DO(exists, c, at("t"), NULL)->stat.ephemeral_owner, 0);
-    r = DO(create, c, PAWL_CREATE(.path = at("ts-"), .mode = PAWL_TTL_SEQUENTIAL, .ttl_ms = 60000));
+    r = DO(create, c,
+           PAWL_CREATE(.path = at("ts-"), .mode = PAWL_MODE_TTL_SEQUENTIAL, .ttl_ms = 60000));
     EXPECT_OK(r);
     EXPECT(ends_with_ten_digits(r->path, at("ts-")));
     pawl_client_close(c);
@@ -68,12 +69,12 @@ static void create_gives_stat_in_every_mode(void)
 {
     struct pawl_client *c = open_main();
 
-    for (int mode = PAWL_PERSISTENT; mode <= PAWL_TTL_SEQUENTIAL; mode++) {
+    for (int mode = PAWL_MODE_PERSISTENT; mode <= PAWL_MODE_TTL_SEQUENTIAL; mode++) {
         struct pawl_create req = {.size = sizeof(req),
                                   .path = at(text("n%d", mode)),
                                   .data = bytes("abcd"),
                                   .mode = (enum pawl_mode)mode,
-                                  .ttl_ms = mode >= PAWL_TTL ? 60000 : 0};
+                                  .ttl_ms = mode >= PAWL_MODE_TTL ? 60000 : 0};
         struct pawl_reply *r = DO(create, c, &req), *seen;
 
         EXPECT_OK(r);
@@ -89,7 +90,7 @@ static void ephemerals_have_no_children(void)
 {
     struct pawl_client *c = open_main();
 
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_EPHEMERAL)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_MODE_EPHEMERAL)));
     EXPECT_REFUSED(DO(create, c, PAWL_CREATE(.path = at("e/x"))),
                    PAWL_ERR_NO_CHILDREN_FOR_EPHEMERALS);
     pawl_client_close(c);
@@ -99,7 +100,7 @@ static void ephemerals_go_at_close(void)
 {
     struct pawl_client *c = open_main(), *other = open_other();
 
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_EPHEMERAL)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_MODE_EPHEMERAL)));
     EXPECT_OK(DO(exists, other, at("e"), NULL));
     pawl_client_close(c);
     suite.main_client = NULL;
@@ -114,17 +115,17 @@ static void parents_are_made_on_demand(void)
     struct pawl_reply *r;
 
     r = DO(create, c,
-           PAWL_CREATE(.path = at("a/b/c/d"), .data = bytes("x"), .flags = PAWL_PARENTS));
+           PAWL_CREATE(.path = at("a/b/c/d"), .data = bytes("x"), .flags = PAWL_OP_PARENTS));
     EXPECT_OK(r);
     EXPECT_STR(r->path, at("a/b/c/d"));
     EXPECT_DATA(DO(get, c, at("a/b/c/d"), NULL), "x");
     EXPECT_INT(DO(exists, c, at("a/b"), NULL)->stat.ephemeral_owner, 0);
-    EXPECT_OK(
-        DO(create, c,
-           PAWL_CREATE(.path = at("a/b/c2/e"), .mode = PAWL_EPHEMERAL, .flags = PAWL_PARENTS)));
-    r = DO(
-        create, c,
-        PAWL_CREATE(.path = at("q/n-"), .mode = PAWL_SEQUENTIAL, .flags = PAWL_CONTAINER_PARENTS));
+    EXPECT_OK(DO(create, c,
+                 PAWL_CREATE(.path = at("a/b/c2/e"), .mode = PAWL_MODE_EPHEMERAL,
+                             .flags = PAWL_OP_PARENTS)));
+    r = DO(create, c,
+           PAWL_CREATE(.path = at("q/n-"), .mode = PAWL_MODE_SEQUENTIAL,
+                       .flags = PAWL_OP_CONTAINER_PARENTS));
     EXPECT_OK(r);
     EXPECT_OK(DO(delete, c, PAWL_DELETE(.path = r->path)));
     expect_gone(c, at("q")); /* nobody but the server removes it */
@@ -138,8 +139,8 @@ static void create_or_set_overwrites(void)
     struct pawl_reply *r;
 
     EXPECT_OK(
-        DO(create, c, PAWL_CREATE(.path = at("a"), .data = bytes("1"), .flags = PAWL_OR_SET)));
-    r = DO(create, c, PAWL_CREATE(.path = at("a"), .data = bytes("2"), .flags = PAWL_OR_SET));
+        DO(create, c, PAWL_CREATE(.path = at("a"), .data = bytes("1"), .flags = PAWL_OP_OR_SET)));
+    r = DO(create, c, PAWL_CREATE(.path = at("a"), .data = bytes("2"), .flags = PAWL_OP_OR_SET));
     EXPECT_OK(r);
     EXPECT_STR(r->path, at("a"));
     EXPECT_INT(r->stat.version, 1);
@@ -154,18 +155,19 @@ static void protected_names_carry_an_id(void)
     struct pawl_reply *r;
 
     r = DO(create, c,
-           PAWL_CREATE(.path = at("lock-"), .mode = PAWL_EPHEMERAL_SEQUENTIAL,
-                       .flags = PAWL_PROTECTED));
+           PAWL_CREATE(.path = at("lock-"), .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL,
+                       .flags = PAWL_OP_PROTECTED));
     EXPECT_OK(r);
     name = strrchr(r->path, '/') + 1;
     EXPECT(strncmp(name, "_c_", 3) == 0);
     EXPECT_INT(strlen(name), strlen("_c_") + 36 + strlen("-lock-") + 10);
     EXPECT_INT(name[3 + 36], '-');
     EXPECT(strncmp(name + 3 + 37, "lock-", 5) == 0);
-    r = DO(create, c, PAWL_CREATE(.path = at("plain"), .flags = PAWL_PROTECTED));
+    r = DO(create, c, PAWL_CREATE(.path = at("plain"), .flags = PAWL_OP_PROTECTED));
     EXPECT_OK(r);
     EXPECT_OK(DO(exists, c, r->path, NULL));
-    r = DO(create, c, PAWL_CREATE(.path = at("p/q/plain"), .flags = PAWL_PROTECTED | PAWL_PARENTS));
+    r = DO(create, c,
+           PAWL_CREATE(.path = at("p/q/plain"), .flags = PAWL_OP_PROTECTED | PAWL_OP_PARENTS));
     EXPECT_OK(r);
     EXPECT_OK(DO(exists, c, r->path, NULL));
     EXPECT_OK(DO(exists, c, at("p/q"), NULL));
@@ -176,8 +178,8 @@ static void ttl_nodes_and_containers_go_by_themselves(void)
 {
     struct pawl_client *c = open_main();
 
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("t"), .mode = PAWL_TTL, .ttl_ms = 200)));
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("c"), .mode = PAWL_CONTAINER)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("t"), .mode = PAWL_MODE_TTL, .ttl_ms = 200)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("c"), .mode = PAWL_MODE_CONTAINER)));
     EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("c/x"))));
     EXPECT_OK(DO(delete, c, PAWL_DELETE(.path = at("c/x"))));
     expect_gone(c, at("t"));
@@ -189,12 +191,14 @@ static void a_ttl_must_be_sensible(void)
 {
     struct pawl_client *c = open_main();
 
-    EXPECT_INT(DO(create, c, PAWL_CREATE(.path = at("t"), .mode = PAWL_TTL))->err,
-               PAWL_ERR_BAD_ARGUMENTS);
-    EXPECT_INT(DO(create, c, PAWL_CREATE(.path = at("t"), .mode = PAWL_TTL, .ttl_ms = -5))->err,
+    EXPECT_INT(DO(create, c, PAWL_CREATE(.path = at("t"), .mode = PAWL_MODE_TTL))->err,
                PAWL_ERR_BAD_ARGUMENTS);
     EXPECT_INT(
-        DO(create, c, PAWL_CREATE(.path = at("t"), .mode = PAWL_TTL, .ttl_ms = INT64_MAX))->err,
+        DO(create, c, PAWL_CREATE(.path = at("t"), .mode = PAWL_MODE_TTL, .ttl_ms = -5))->err,
+        PAWL_ERR_BAD_ARGUMENTS);
+    EXPECT_INT(
+        DO(create, c, PAWL_CREATE(.path = at("t"), .mode = PAWL_MODE_TTL, .ttl_ms = INT64_MAX))
+            ->err,
         PAWL_ERR_BAD_ARGUMENTS);
     EXPECT_OK(DO(exists, c, at(""), NULL));
     pawl_client_close(c);
@@ -215,15 +219,15 @@ static void compressed_data_come_back(void)
     const uint8_t *raw;
     struct pawl_reply *r;
 
-    EXPECT_OK(
-        DO(create, c, PAWL_CREATE(.path = at("a"), .data = bytes(plain), .flags = PAWL_COMPRESS)));
+    EXPECT_OK(DO(create, c,
+                 PAWL_CREATE(.path = at("a"), .data = bytes(plain), .flags = PAWL_OP_COMPRESS)));
     EXPECT_DATA(DO(get_compressed, c, at("a"), NULL), plain);
     r = DO(get, c, at("a"), NULL);
     EXPECT(r->data.len < 1000);
     raw = r->data.data;
     EXPECT(raw[0] == 0x1f && raw[1] == 0x8b);
     EXPECT_OK(
-        DO(set, c, PAWL_SET(.path = at("a"), .data = bytes("short"), .flags = PAWL_COMPRESS)));
+        DO(set, c, PAWL_SET(.path = at("a"), .data = bytes("short"), .flags = PAWL_OP_COMPRESS)));
     EXPECT_DATA(DO(get_compressed, c, at("a"), NULL), "short");
     EXPECT_OK(DO(set, c, PAWL_SET(.path = at("a"), .data = bytes("plain"))));
     EXPECT_INT(DO(get_compressed, c, at("a"), NULL)->err, PAWL_ERR_DATA_INCONSISTENCY);

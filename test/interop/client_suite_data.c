@@ -107,16 +107,16 @@ static void delete_with_children_takes_all_below(void)
 {
     struct pawl_client *c = open_main();
 
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a/b/c/d"), .flags = PAWL_PARENTS)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a/b/c/d"), .flags = PAWL_OP_PARENTS)));
     EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a/b/c/e"))));
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a/f"), .mode = PAWL_EPHEMERAL)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a/f"), .mode = PAWL_MODE_EPHEMERAL)));
     for (int i = 0; i < 50; i++) {
-        EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a/b/n-"), .mode = PAWL_SEQUENTIAL)));
+        EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a/b/n-"), .mode = PAWL_MODE_SEQUENTIAL)));
     }
-    EXPECT_OK(DO(delete, c, PAWL_DELETE(.path = at("a"), .flags = PAWL_CHILDREN_TOO)));
+    EXPECT_OK(DO(delete, c, PAWL_DELETE(.path = at("a"), .flags = PAWL_OP_CHILDREN_TOO)));
     EXPECT_REFUSED(DO(exists, c, at("a"), NULL), PAWL_ERR_NO_NODE);
     EXPECT_INT(DO(children, c, at(""), NULL)->children.n, 0);
-    EXPECT_REFUSED(DO(delete, c, PAWL_DELETE(.path = at("a"), .flags = PAWL_CHILDREN_TOO)),
+    EXPECT_REFUSED(DO(delete, c, PAWL_DELETE(.path = at("a"), .flags = PAWL_OP_CHILDREN_TOO)),
                    PAWL_ERR_NO_NODE);
     pawl_client_close(c);
 }
@@ -125,14 +125,14 @@ static void idempotent_calls_accept_what_is_done(void)
 {
     struct pawl_client *c = open_main();
     struct pawl_create req = {
-        .size = sizeof(req), .path = at("a"), .data = bytes("x"), .flags = PAWL_IDEMPOTENT};
+        .size = sizeof(req), .path = at("a"), .data = bytes("x"), .flags = PAWL_OP_IDEMPOTENT};
 
     EXPECT_OK(DO(create, c, &req));
     EXPECT_OK(DO(create, c, &req));
     req.data = bytes("y");
     EXPECT_REFUSED(DO(create, c, &req), PAWL_ERR_NODE_EXISTS);
-    EXPECT_OK(DO(delete, c, PAWL_DELETE(.path = at("a"), .flags = PAWL_IDEMPOTENT)));
-    EXPECT_OK(DO(delete, c, PAWL_DELETE(.path = at("a"), .flags = PAWL_IDEMPOTENT)));
+    EXPECT_OK(DO(delete, c, PAWL_DELETE(.path = at("a"), .flags = PAWL_OP_IDEMPOTENT)));
+    EXPECT_OK(DO(delete, c, PAWL_DELETE(.path = at("a"), .flags = PAWL_OP_IDEMPOTENT)));
     pawl_client_close(c);
 }
 
@@ -190,9 +190,9 @@ static void ephemerals_lists_our_own(void)
     struct pawl_client *c = open_main(), *other = open_other();
     struct pawl_reply *r;
 
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("mine"), .mode = PAWL_EPHEMERAL)));
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("too"), .mode = PAWL_EPHEMERAL)));
-    EXPECT_OK(DO(create, other, PAWL_CREATE(.path = at("his"), .mode = PAWL_EPHEMERAL)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("mine"), .mode = PAWL_MODE_EPHEMERAL)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("too"), .mode = PAWL_MODE_EPHEMERAL)));
+    EXPECT_OK(DO(create, other, PAWL_CREATE(.path = at("his"), .mode = PAWL_MODE_EPHEMERAL)));
     r = DO(ephemerals, c, "/");
     EXPECT_OK(r);
     EXPECT_INT(r->children.n, 2);
@@ -209,7 +209,7 @@ static void all_children_are_counted_at_any_depth(void)
     struct pawl_client *c = open_main();
     struct pawl_reply *r;
 
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a/b/c"), .flags = PAWL_PARENTS)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("a/b/c"), .flags = PAWL_OP_PARENTS)));
     EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("d"))));
     r = DO(count_all_children, c, at(""));
     EXPECT_OK(r);

@@ -60,8 +60,8 @@ static void *worker_main(void *arg)
         if (w->is_protected) {
             snprintf(path, sizeof(path), "/%s/p%d/n-", suite.test, w->number);
             pawl_create(w->c,
-                        PAWL_CREATE(.path = path, .mode = PAWL_EPHEMERAL_SEQUENTIAL,
-                                    .flags = PAWL_PROTECTED),
+                        PAWL_CREATE(.path = path, .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL,
+                                    .flags = PAWL_OP_PROTECTED),
                         &r);
         } else {
             snprintf(path, sizeof(path), "/%s/w%d/%d", suite.test, w->number, k);
@@ -245,7 +245,7 @@ static void count_through(const char *const *orders)
 
     EXPECT_OK(DO(get, c, at(""), &on_once));
     EXPECT_OK(DO(watch, c, at(""), PAWL_WATCH_PERSISTENT, &on_stays));
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_EPHEMERAL)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_MODE_EPHEMERAL)));
     expect_events(c, stays, 1); /* the child */
     expect_progress("nothing");
     for (; *orders != NULL; orders++) {
@@ -342,7 +342,7 @@ static void a_session_wanders_from_member_to_member(void)
     char *list = text("%s", suite.servers), *rest = list, *address;
     char here[64];
 
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_EPHEMERAL)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_MODE_EPHEMERAL)));
     for (int round = 0; round < 2; round++, rest = list = text("%s", suite.servers)) {
         while ((address = strtok_r(rest, ",", &rest)) != NULL) {
             EXPECT_INT(pawl_client_set_servers(c, address), PAWL_OK);

@@ -141,7 +141,7 @@ static void closing_inside_a_callback_is_allowed(void)
     struct pawl_reply *r;
     int64_t end = now_ms() + LONG_MS;
 
-    r = DO(create, k.c, PAWL_CREATE(.path = at("e"), .mode = PAWL_EPHEMERAL));
+    r = DO(create, k.c, PAWL_CREATE(.path = at("e"), .mode = PAWL_MODE_EPHEMERAL));
     EXPECT_OK(r);
     EXPECT_INT(pawl_get_async(k.c, "/", NULL, close_inside, &k), PAWL_OK);
     for (int i = 0; i < 3; i++) {
@@ -334,7 +334,7 @@ static void a_session_is_handed_over(void)
     void *blob = NULL;
     size_t len = 0;
 
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_EPHEMERAL)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_MODE_EPHEMERAL)));
     EXPECT_INT(pawl_client_detach(c, bytes("my own notes"), &blob, &len), PAWL_OK);
     EXPECT(len < 1000);
     EXPECT_OK(DO(exists, other, at("e"), NULL));
@@ -379,7 +379,7 @@ static void another_process_takes_a_session_over(void)
     int status;
     pid_t pid;
 
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_EPHEMERAL)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_MODE_EPHEMERAL)));
     EXPECT_INT(pawl_client_detach(c, (struct pawl_bytes){0}, &blob, &len), PAWL_OK);
     fflush(stdout);
     pid = fork();
@@ -429,7 +429,7 @@ static void an_expired_blob_leads_to_a_new_session(void)
     options.session_timeout_ms = 2000;
     c = open_main_with(&options);
     session = pawl_client_session_id(c);
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_EPHEMERAL)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_MODE_EPHEMERAL)));
     EXPECT_INT(pawl_client_detach(c, (struct pawl_bytes){0}, &blob, &len), PAWL_OK);
     for (end = now_ms() + LONG_MS; DO(exists, other, at("e"), NULL)->err == PAWL_OK;) {
         EXPECT(now_ms() < end); /* it is the server's clock that counts */

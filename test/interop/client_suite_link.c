@@ -169,7 +169,7 @@ static void a_stopped_process_learns_that_its_session_is_gone(void)
     c = open_main_with(&options);
     EXPECT(states_reach(c, &states, PAWL_STATE_CONNECTED, LONG_MS));
     session = pawl_client_session_id(c);
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_EPHEMERAL)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_MODE_EPHEMERAL)));
     stop_us_for(2 * TIMEOUT_MS + 500);
     /* Known at once, before anything is heard; a new session may be there already, though. */
     EXPECT(pawl_client_certain_ms(c) == 0 || pawl_client_session_id(c) != session);
@@ -178,7 +178,7 @@ static void a_stopped_process_learns_that_its_session_is_gone(void)
     EXPECT(now_ms() - woken < TIMEOUT_MS); /* the server said so: no need to wait for our clock */
     expect_states(c, &states, "CONNECTED SUSPENDED LOST RECONNECTED");
     EXPECT(pawl_client_session_id(c) != session);
-    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_EPHEMERAL)));
+    EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_MODE_EPHEMERAL)));
     pawl_client_close(c);
 }
 
@@ -353,7 +353,7 @@ static void an_unknown_write_is_not_repeated(void)
     struct pawl_client *c = open_retrying(relay, &states);
     struct pawl_reply *r;
 
-    r = create_and_cut(c, relay, PAWL_CREATE(.path = at("n-"), .mode = PAWL_SEQUENTIAL));
+    r = create_and_cut(c, relay, PAWL_CREATE(.path = at("n-"), .mode = PAWL_MODE_SEQUENTIAL));
     EXPECT_REPLY(r, PAWL_ERR_CONNECTION_LOSS, PAWL_OUTCOME_UNKNOWN);
     EXPECT_INT(DO(children, c, at(""), NULL)->children.n, 1);
     pawl_client_close(c);
@@ -386,8 +386,8 @@ static void protected_creates_find_their_node_again(void)
     struct pawl_reply *r, *list;
 
     r = create_and_cut(c, relay,
-                       PAWL_CREATE(.path = at("n-"), .mode = PAWL_EPHEMERAL_SEQUENTIAL,
-                                   .flags = PAWL_PROTECTED, .data = bytes("x")));
+                       PAWL_CREATE(.path = at("n-"), .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL,
+                                   .flags = PAWL_OP_PROTECTED, .data = bytes("x")));
     EXPECT_OK(r);
     list = DO(children, c, at(""), NULL);
     EXPECT_INT(list->children.n, 1);
@@ -403,8 +403,8 @@ static void idempotent_creates_are_repeated(void)
     struct pawl_client *c = open_retrying(relay, &states);
     struct pawl_reply *r;
 
-    r = create_and_cut(c, relay,
-                       PAWL_CREATE(.path = at("a"), .data = bytes("x"), .flags = PAWL_IDEMPOTENT));
+    r = create_and_cut(
+        c, relay, PAWL_CREATE(.path = at("a"), .data = bytes("x"), .flags = PAWL_OP_IDEMPOTENT));
     EXPECT_OK(r);
     EXPECT_STR(r->path, at("a"));
     EXPECT_INT(DO(exists, c, at("a"), NULL)->stat.version, 0);
@@ -466,11 +466,11 @@ static void idempotent_sets_and_deletes_are_repeated(void)
     sent = tcp_proxy_bytes_to_server(relay);
     EXPECT_INT(pawl_set_async(c,
                               PAWL_SET(.path = at("a"), .data = bytes("x"),
-                                       .only_if = pawl_version(0), .flags = PAWL_IDEMPOTENT),
+                                       .only_if = pawl_version(0), .flags = PAWL_OP_IDEMPOTENT),
                               answer_done, &set),
                PAWL_OK);
     sent = until_sent(c, relay, sent);
-    EXPECT_INT(pawl_delete_async(c, PAWL_DELETE(.path = at("b"), .flags = PAWL_IDEMPOTENT),
+    EXPECT_INT(pawl_delete_async(c, PAWL_DELETE(.path = at("b"), .flags = PAWL_OP_IDEMPOTENT),
                                  answer_done, &gone),
                PAWL_OK);
     until_sent(c, relay, sent);
@@ -495,7 +495,7 @@ static void a_guaranteed_delete_goes_on_in_the_background(void)
     EXPECT_OK(DO(exists, other, at("a"), &watch));
     tcp_proxy_down(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, LONG_MS));
-    r = DO(delete, c, PAWL_DELETE(.path = at("a"), .flags = PAWL_GUARANTEED, .timeout_ms = 100));
+    r = DO(delete, c, PAWL_DELETE(.path = at("a"), .flags = PAWL_OP_GUARANTEED, .timeout_ms = 100));
     EXPECT_INT(r->err, PAWL_ERR_OPERATION_TIMEOUT);
     tcp_proxy_up(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));

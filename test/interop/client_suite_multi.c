@@ -12,7 +12,7 @@ static void a_multi_does_all_of_it(void)
     EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("gone"))));
     pawl_multi_check(m, at("old"), 0);
     pawl_multi_create(m, PAWL_CREATE(.path = at("new"), .data = bytes("n")));
-    pawl_multi_create(m, PAWL_CREATE(.path = at("seq-"), .mode = PAWL_EPHEMERAL_SEQUENTIAL));
+    pawl_multi_create(m, PAWL_CREATE(.path = at("seq-"), .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL));
     pawl_multi_set(m, PAWL_SET(.path = at("old"), .data = bytes("1")));
     pawl_multi_delete(m, PAWL_DELETE(.path = at("gone")));
     r = DO(multi_run, c, m);
@@ -56,7 +56,7 @@ static void a_multi_can_be_run_again(void)
     struct pawl_client *c = open_main();
     struct pawl_multi *m = pawl_multi_new(c);
 
-    pawl_multi_create(m, PAWL_CREATE(.path = at("n-"), .mode = PAWL_SEQUENTIAL));
+    pawl_multi_create(m, PAWL_CREATE(.path = at("n-"), .mode = PAWL_MODE_SEQUENTIAL));
     EXPECT_OK(DO(multi_run, c, m));
     EXPECT_OK(DO(multi_run, c, m));
     EXPECT_INT(DO(children, c, at(""), NULL)->children.n, 2);
@@ -70,10 +70,10 @@ static void a_multi_knows_every_mode(void)
     struct pawl_multi *m = pawl_multi_new(c);
     struct pawl_reply *r;
 
-    for (int mode = PAWL_PERSISTENT; mode <= PAWL_TTL_SEQUENTIAL; mode++) {
+    for (int mode = PAWL_MODE_PERSISTENT; mode <= PAWL_MODE_TTL_SEQUENTIAL; mode++) {
         pawl_multi_create(m,
                           PAWL_CREATE(.path = at(text("n%d", mode)), .mode = (enum pawl_mode)mode,
-                                      .ttl_ms = mode >= PAWL_TTL ? 60000 : 0));
+                                      .ttl_ms = mode >= PAWL_MODE_TTL ? 60000 : 0));
     }
     r = DO(multi_run, c, m);
     EXPECT_OK(r);

@@ -25,7 +25,7 @@ static void a_chroot_goes_in_front_of_every_path(void)
     expect_event(list, 0, PAWL_EVENT_CHILDREN_CHANGED, "/");
     expect_events(c, below, 1);
     expect_event(below, 0, PAWL_EVENT_CREATED, "/a/x");
-    r = DO(create, c, PAWL_CREATE(.path = "/s-", .mode = PAWL_SEQUENTIAL));
+    r = DO(create, c, PAWL_CREATE(.path = "/s-", .mode = PAWL_MODE_SEQUENTIAL));
     EXPECT_OK(r);
     EXPECT(strncmp(r->path, "/s-", 3) == 0);
     EXPECT_OK(DO(set, c, PAWL_SET(.path = "/")));
@@ -174,7 +174,8 @@ static void missing_arguments_are_bad_arguments(void)
     struct pawl_create no_size = {.path = at("a")};
 
     EXPECT_INT(DO(create, c, NULL)->err, PAWL_ERR_BAD_ARGUMENTS);
-    EXPECT_INT(DO(create, c, PAWL_CREATE(.mode = PAWL_EPHEMERAL))->err, PAWL_ERR_BAD_ARGUMENTS);
+    EXPECT_INT(DO(create, c, PAWL_CREATE(.mode = PAWL_MODE_EPHEMERAL))->err,
+               PAWL_ERR_BAD_ARGUMENTS);
     EXPECT_INT(DO(create, c, PAWL_CREATE(.path = at("a"), .mode = (enum pawl_mode)77))->err,
                PAWL_ERR_BAD_ARGUMENTS);
     EXPECT_INT(DO(create, c, &no_size)->err, PAWL_ERR_BAD_ARGUMENTS);

@@ -73,7 +73,7 @@ static int latch_participants(struct actor *a, char **v, char *out)
 static int latch_close(struct actor *a, char **v, char *out)
 {
     struct pawl_latch *l = actor_thing(a, "latch", v[0]);
-    int rc = pawl_latch_close(l, PAWL_LATCH_SILENT);
+    int rc = pawl_latch_close(l, PAWL_LATCH_CLOSE_SILENT);
 
     (void)out;
     pawl_latch_free(l);

@@ -22,14 +22,14 @@ static int put_node(char *out, size_t size, const struct pawl_node *n)
 static void put_event(char *out, size_t size, const struct pawl_cache_event *event)
 {
     static const char *const names[] = {
-        [PAWL_CACHE_CREATED] = "CREATED", [PAWL_CACHE_CHANGED] = "CHANGED",
-        [PAWL_CACHE_DELETED] = "DELETED", [PAWL_CACHE_INITIALISED] = "INITIALISED",
-        [PAWL_CACHE_STALE] = "STALE",     [PAWL_CACHE_RESYNCED] = "RESYNCED",
-        [PAWL_CACHE_ERROR] = "ERROR",
+        [PAWL_CACHE_EVENT_CREATED] = "CREATED", [PAWL_CACHE_EVENT_CHANGED] = "CHANGED",
+        [PAWL_CACHE_EVENT_DELETED] = "DELETED", [PAWL_CACHE_EVENT_INITIALISED] = "INITIALISED",
+        [PAWL_CACHE_EVENT_STALE] = "STALE",     [PAWL_CACHE_EVENT_RESYNCED] = "RESYNCED",
+        [PAWL_CACHE_EVENT_ERROR] = "ERROR",
     };
     size_t n = (size_t)snprintf(out, size, "%s", names[event->type]);
 
-    if (event->type == PAWL_CACHE_ERROR) {
+    if (event->type == PAWL_CACHE_EVENT_ERROR) {
         snprintf(out + n, size - n, " %s %s", event->path, pawl_error_name(event->err));
     }
     if (event->old_node != NULL) {

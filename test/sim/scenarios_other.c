@@ -261,7 +261,7 @@ static void take_in_doubt_says_so(struct world *w)
 static struct pawl_persistent_node *node_of(struct machine *m, const char *data)
 {
     struct pawl_persistent_options o = {
-        .size = sizeof(o), .mode = PAWL_EPHEMERAL, .data = {data, strlen(data)}};
+        .size = sizeof(o), .mode = PAWL_MODE_EPHEMERAL, .data = {data, strlen(data)}};
     struct pawl_persistent_node *n = NULL;
 
     EXPECT(pawl_persistent_node_new(m->client, "/a/node", &o, &n) == 0);

@@ -112,10 +112,11 @@ static void protected_create_adopts_no_dying_node(struct world *w)
     int64_t old;
 
     make_folder(w);
-    EXPECT(pawl_create_async(c,
-                             PAWL_CREATE(.path = "/a/lock/x", .mode = PAWL_EPHEMERAL_SEQUENTIAL,
-                                         .flags = PAWL_PROTECTED),
-                             answered, &a) == 0);
+    EXPECT(
+        pawl_create_async(c,
+                          PAWL_CREATE(.path = "/a/lock/x", .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL,
+                                      .flags = PAWL_OP_PROTECTED),
+                          answered, &a) == 0);
     world_freeze(p.m, TO_CLIENT, FOR_EVER);
     UNTIL(n_nodes() == 1);
     old = world_session(p.m);
@@ -141,7 +142,7 @@ static void multi_is_not_repeated(struct world *w)
     struct answer a = {0};
 
     make_folder(w);
-    pawl_multi_create(m, PAWL_CREATE(.path = "/a/lock/x", .mode = PAWL_SEQUENTIAL));
+    pawl_multi_create(m, PAWL_CREATE(.path = "/a/lock/x", .mode = PAWL_MODE_SEQUENTIAL));
     EXPECT(pawl_multi_run_async(c, m, answered, &a) == 0);
     pawl_multi_free(m);
     world_freeze(p.m, TO_CLIENT, FOR_EVER);

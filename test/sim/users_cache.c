@@ -28,25 +28,25 @@ static void told(struct pawl_cache *c, const struct pawl_cache_event *e, void *u
         return;
     }
     switch (e->type) {
-    case PAWL_CACHE_CREATED:
+    case PAWL_CACHE_EVENT_CREATED:
         k->n_nodes++;
         break;
-    case PAWL_CACHE_DELETED:
+    case PAWL_CACHE_EVENT_DELETED:
         k->n_nodes--;
         break;
-    case PAWL_CACHE_INITIALISED:
+    case PAWL_CACHE_EVENT_INITIALISED:
         if (k->initialised) {
             world_violated("user %d: initialised twice", u->id);
         }
         k->initialised = true;
         break;
-    case PAWL_CACHE_CHANGED:
+    case PAWL_CACHE_EVENT_CHANGED:
         if (strcmp(e->old_node->path, e->new_node->path) != 0 ||
             e->new_node->stat.mzxid < e->old_node->stat.mzxid) {
             world_violated("user %d: %s went back in time", u->id, e->path);
         }
         break;
-    case PAWL_CACHE_ERROR:
+    case PAWL_CACHE_EVENT_ERROR:
         world_violated("user %d: cache says %s of %s", u->id, pawl_error_name(e->err), e->path);
     default:
         break;
@@ -57,8 +57,8 @@ static void told(struct pawl_cache *c, const struct pawl_cache_event *e, void *u
 
 static void make(struct user *u)
 {
-    static const int depths[] = {PAWL_CACHE_TREE, PAWL_CACHE_TREE, PAWL_CACHE_NODE,
-                                 PAWL_CACHE_CHILDREN};
+    static const int depths[] = {PAWL_DEPTH_TREE, PAWL_DEPTH_TREE, PAWL_DEPTH_NODE,
+                                 PAWL_DEPTH_CHILDREN};
     struct sim *s = u->sim;
     struct keeper *k = u->own;
     struct pawl_cache_options o = {.size = sizeof(o),
@@ -100,7 +100,7 @@ static void change(struct user *u)
     switch (sim_below(s, 3)) {
     case 0:
         rc = pawl_create_async(
-            c, PAWL_CREATE(.path = path, .data = {data, strlen(data)}, .flags = PAWL_PARENTS),
+            c, PAWL_CREATE(.path = path, .data = {data, strlen(data)}, .flags = PAWL_OP_PARENTS),
             changed, asked);
         break;
     case 1:
@@ -109,7 +109,7 @@ static void change(struct user *u)
         break;
     default:
         rc = pawl_delete_async(
-            c, PAWL_DELETE(.path = path, .flags = sim_chance(s, 4) ? PAWL_CHILDREN_TOO : 0),
+            c, PAWL_DELETE(.path = path, .flags = sim_chance(s, 4) ? PAWL_OP_CHILDREN_TOO : 0),
             changed, asked);
         break;
     }

@@ -203,7 +203,7 @@ static int call_multi(struct caller *x, const char *value_path, const char *made
     int rc;
 
     pawl_multi_set(m, PAWL_SET(.path = value_path, .data = data));
-    pawl_multi_create(m, PAWL_CREATE(.path = made_path, .mode = PAWL_EPHEMERAL_SEQUENTIAL));
+    pawl_multi_create(m, PAWL_CREATE(.path = made_path, .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL));
     rc = pawl_multi_run_async(x->view, m, call_ended, asked);
     pawl_multi_free(m);
     return rc;
@@ -225,29 +225,31 @@ static int call_send(struct user *u, enum what what, struct pawl_bytes data, str
     case SET:
         return pawl_set_async(c, PAWL_SET(.path = value, .data = data), call_ended, asked);
     case SET_TWICE:
-        return pawl_set_async(c, PAWL_SET(.path = value, .data = data, .flags = PAWL_IDEMPOTENT),
+        return pawl_set_async(c, PAWL_SET(.path = value, .data = data, .flags = PAWL_OP_IDEMPOTENT),
                               call_ended, asked);
     case SET_VERSION:
         return pawl_set_async(c,
                               PAWL_SET(.path = value, .data = data,
                                        .only_if = pawl_version(stat.version),
-                                       .flags = sim_chance(u->sim, 2) ? PAWL_IDEMPOTENT : 0),
+                                       .flags = sim_chance(u->sim, 2) ? PAWL_OP_IDEMPOTENT : 0),
                               call_ended, asked);
     case CREATE:
         return pawl_create_async(
-            c, PAWL_CREATE(.path = made, .data = data, .mode = PAWL_EPHEMERAL_SEQUENTIAL),
+            c, PAWL_CREATE(.path = made, .data = data, .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL),
             call_ended, asked);
     case PROTECTED:
         return pawl_create_async(c,
                                  PAWL_CREATE(.path = made, .data = data,
-                                             .mode = PAWL_EPHEMERAL_SEQUENTIAL,
-                                             .flags = PAWL_PROTECTED),
+                                             .mode = PAWL_MODE_EPHEMERAL_SEQUENTIAL,
+                                             .flags = PAWL_OP_PROTECTED),
                                  call_ended, asked);
     case OR_SET:
-        return pawl_create_async(c, PAWL_CREATE(.path = value, .data = data, .flags = PAWL_OR_SET),
+        return pawl_create_async(c,
+                                 PAWL_CREATE(.path = value, .data = data, .flags = PAWL_OP_OR_SET),
                                  call_ended, asked);
     case WITH_PARENTS:
-        return pawl_create_async(c, PAWL_CREATE(.path = deep, .data = data, .flags = PAWL_PARENTS),
+        return pawl_create_async(c,
+                                 PAWL_CREATE(.path = deep, .data = data, .flags = PAWL_OP_PARENTS),
                                  call_ended, asked);
     case MULTI:
     default:

@@ -99,7 +99,7 @@ static void act(struct user *u)
     } else if (s->calm ? c->told && pawl_latch_is_leader(c->latch)
                        : sim_chance(s, c->told ? 4 : 30)) {
         if (sim_chance(s, 3)) {
-            pawl_latch_close(c->latch, PAWL_LATCH_SILENT);
+            pawl_latch_close(c->latch, PAWL_LATCH_CLOSE_SILENT);
         }
         free_latch(u);
     }

@@ -57,7 +57,8 @@ static void node_make(struct user *u)
     *x = (struct resident){.is_protected = sim_chance(u->sim, 2), .is_ephemeral = true};
     node_new_data(u);
     o.is_protected = x->is_protected;
-    o.mode = x->is_protected && sim_chance(u->sim, 2) ? PAWL_EPHEMERAL_SEQUENTIAL : PAWL_EPHEMERAL;
+    o.mode = x->is_protected && sim_chance(u->sim, 2) ? PAWL_MODE_EPHEMERAL_SEQUENTIAL
+                                                      : PAWL_MODE_EPHEMERAL;
     o.data = (struct pawl_bytes){x->data, strlen(x->data)};
     snprintf(x->name, sizeof(x->name), "u%dx%d", u->id, (int)sim_below(u->sim, 1000000));
     snprintf(path, sizeof(path), "%s/%s", u->sim->things[u->thing].path, x->name);
@@ -181,7 +182,7 @@ static void group_told(struct pawl_group *g, const struct pawl_cache_event *e, v
 
     (void)g;
     if (user_lives(u)) {
-        x->n_seen += (e->type == PAWL_CACHE_CREATED) - (e->type == PAWL_CACHE_DELETED);
+        x->n_seen += (e->type == PAWL_CACHE_EVENT_CREATED) - (e->type == PAWL_CACHE_EVENT_DELETED);
         u->sim->n_done++;
     }
 }

@@ -30,6 +30,10 @@ CASES = [
     ("sources", "src/wire/a.c", "/* blank   \n */\n", False),
     ("sources", "src/wire/a.c", "int a;\n" * 1001, False),
     ("headers", "include/pawl/a.h", "#ifndef A_H\n#define A_H\nstruct a {\n    int a;\n};\n#endif\n", True),
+    ("headers", "include/pawl/a.h", "#ifndef A_H\n#define A_H\nenum pawl_a { PAWL_A_X = 1, PAWL_A_Y };\n#endif\n", True),
+    ("headers", "include/pawl/a.h", "#ifndef A_H\n#define A_H\nenum pawl_a { PAWL_X = 1, PAWL_Y };\n#endif\n", False),
+    ("headers", "include/pawl/a.h",
+     "#ifndef A_H\n#define A_H\nenum pawl_a { PAWL_A_X, PAWL_A_Y };\nenum pawl_b { PAWL_A_Z, PAWL_A_U };\n#endif\n", False),
     ("headers", "include/pawl/a.h", "struct a {\n    int a;\n};\n", False),
     ("headers", "include/pawl/a.h", "#ifndef A_H\n#define A_H\nint a(int class);\n#endif\n", False),
 ]

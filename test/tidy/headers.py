@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """headers.py ROOT: each public header compiles alone, as C99 and as C++11, without a warning;
-and options.cpp as C++11."""
+and options.cpp as C++11; and each enum has a prefix of its own for its constants."""
+import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -34,6 +36,28 @@ def compiles(compiler, language, standard, root, header):
     return done.returncode == 0
 
 
+def prefixes(text):
+    """(enum, the words that all its constants begin with), of each enum that is spelled out."""
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    for name, body in re.findall(r"\benum (\w+) \{([^}]*)\}", text):
+        constants = re.findall(r"(?:^|,)\s*(PAWL_\w+)\s*(?==|,|$)", body.strip())
+        if name != "pawl_error":  # PAWL_OK and PAWL_ERR_...
+            yield name, os.path.commonprefix([c + "_" for c in constants]).rpartition("_")[0]
+
+
+def own_prefixes(root, headers):
+    """One prefix for each kind of constant: what begins alike can be passed alike."""
+    owner, faults = {"PAWL": "the library", "": "nobody"}, 0
+    for header in headers:
+        for name, prefix in prefixes((root / "include" / header).read_text()):
+            if prefix in owner:
+                print("%s: the constants of enum %s begin with '%s', which is %s's: give them a "
+                      "prefix of their own" % (header, name, prefix, owner[prefix]))
+                faults += 1
+            owner[prefix] = name
+    return faults == 0
+
+
 def main(root):
     headers = sorted(p.relative_to(root / "include") for p in (root / "include").rglob("*.h"))
     good, tried = 0, 0
@@ -49,7 +73,7 @@ def main(root):
             tried += 1
             good += options_compile(compiler, standard, root)
     print("%d headers, %d of %d compilations good" % (len(headers), good, tried))
-    return 0 if tried > 0 and good == tried else 1
+    return 0 if tried > 0 and good == tried and own_prefixes(root, headers) else 1
 
 
 if __name__ == "__main__":

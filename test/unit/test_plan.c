@@ -46,7 +46,7 @@ static struct call *submit_protected(struct engine *e)
     struct call *call = call_new(OP_CREATE2);
     struct plan *p = plan_new(call, PLAN_CREATE, &q);
 
-    p->flags = PAWL_PROTECTED;
+    p->flags = PAWL_OP_PROTECTED;
     strcpy(p->id, "_c_id");
     assert_int_equal(engine_submit(e, call, &q), 0);
     return call;
@@ -270,7 +270,7 @@ static void what_is_withdrawn_after_an_attempt_in_doubt_says_so(void **state)
     struct call *call = submit_delete(e, NULL);
 
     (void)state;
-    call->plan->flags = PAWL_IDEMPOTENT;
+    call->plan->flags = PAWL_OP_IDEMPOTENT;
     send_all(e);
     requests_link_down(e->core);
     assert_true(plan_step(e, next_call(e), 1));

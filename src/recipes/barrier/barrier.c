@@ -210,7 +210,7 @@ static int start_raise(struct ask *a)
     struct pawl_barrier *b = barrier_of(a);
     int rc = pawl_create_async(b->r.client,
                                PAWL_CREATE(.path = b->path, .data = {b->data, strlen(b->data)},
-                                           .flags = PAWL_CONTAINER_PARENTS | PAWL_IDEMPOTENT,
+                                           .flags = PAWL_OP_CONTAINER_PARENTS | PAWL_OP_IDEMPOTENT,
                                            .timeout_ms = ask_left_ms(a)),
                                done, a);
 
@@ -225,8 +225,8 @@ static int start_lift(struct ask *a)
     struct pawl_barrier *b = barrier_of(a);
     int rc = pawl_delete_async(
         b->r.client,
-        PAWL_DELETE(.path = b->path, .flags = PAWL_IDEMPOTENT, .timeout_ms = ask_left_ms(a)), done,
-        a);
+        PAWL_DELETE(.path = b->path, .flags = PAWL_OP_IDEMPOTENT, .timeout_ms = ask_left_ms(a)),
+        done, a);
 
     if (rc == 0) {
         ask_ref(a);

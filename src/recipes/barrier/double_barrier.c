@@ -121,8 +121,9 @@ static void own_gone(const struct pawl_reply *reply, void *stay)
 void stay_delete_own(struct stay *s)
 {
     int rc = pawl_delete_async(
-        s->b->r.client, PAWL_DELETE(.path = s->b->own, .flags = PAWL_IDEMPOTENT | PAWL_GUARANTEED),
-        own_gone, s);
+        s->b->r.client,
+        PAWL_DELETE(.path = s->b->own, .flags = PAWL_OP_IDEMPOTENT | PAWL_OP_GUARANTEED), own_gone,
+        s);
 
     s->left = true;
     if (rc == 0) {

@@ -101,8 +101,8 @@ static int create_own(struct stay *s)
     struct pawl_double_barrier *b = s->b;
     int rc = pawl_create_async(b->r.client,
                                PAWL_CREATE(.path = b->own, .data = {b->data, strlen(b->data)},
-                                           .mode = PAWL_EPHEMERAL,
-                                           .flags = PAWL_CONTAINER_PARENTS | PAWL_IDEMPOTENT),
+                                           .mode = PAWL_MODE_EPHEMERAL,
+                                           .flags = PAWL_OP_CONTAINER_PARENTS | PAWL_OP_IDEMPOTENT),
                                stay_created, s);
 
     if (rc == 0) {

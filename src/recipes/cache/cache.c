@@ -274,7 +274,7 @@ int pawl_cache_new(struct pawl_client *client, const char *path, int depth,
         *out = NULL;
     }
     if (client == NULL || out == NULL || !prepare_is_good_path(path, false) ||
-        depth < PAWL_CACHE_TREE || !take_is_good(options) || !cache_options_are_good(options)) {
+        depth < PAWL_DEPTH_TREE || !take_is_good(options) || !cache_options_are_good(options)) {
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     rc = cache_new(client, path, depth, options, out);

@@ -292,11 +292,11 @@ static void tell_if_idle(struct pawl_cache *c)
     if (!c->initialised) {
         c->initialised = true;
         c->resyncing = false;
-        cache_tell_cache(c, &c->initialised_tell, PAWL_CACHE_INITIALISED);
+        cache_tell_cache(c, &c->initialised_tell, PAWL_CACHE_EVENT_INITIALISED);
         ask_end_all(&c->waiting, 0);
     } else if (c->resyncing) {
         c->resyncing = false;
-        cache_tell_cache(c, &c->resynced_tell, PAWL_CACHE_RESYNCED);
+        cache_tell_cache(c, &c->resynced_tell, PAWL_CACHE_EVENT_RESYNCED);
     }
 }
 

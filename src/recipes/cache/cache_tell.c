@@ -36,7 +36,7 @@ void cache_tell_born(struct pawl_cache *c, struct node *n, struct node *old)
     if (!nobody_listens(c)) {
         n->born.other = cache_node_ref(old);
         cache_node_ref(n);
-        tell_push(c, &n->born, old == NULL ? PAWL_CACHE_CREATED : PAWL_CACHE_CHANGED);
+        tell_push(c, &n->born, old == NULL ? PAWL_CACHE_EVENT_CREATED : PAWL_CACHE_EVENT_CHANGED);
     }
 }
 
@@ -44,7 +44,7 @@ void cache_tell_died(struct pawl_cache *c, struct node *n)
 {
     if (!nobody_listens(c)) {
         cache_node_ref(n);
-        tell_push(c, &n->died, PAWL_CACHE_DELETED);
+        tell_push(c, &n->died, PAWL_CACHE_EVENT_DELETED);
     }
 }
 
@@ -70,7 +70,7 @@ void cache_tell_error(struct pawl_cache *c, const char *path, int err)
     if (t != NULL) {
         t->err = err;
         memcpy(t->path, path, size);
-        tell_push(c, &t->tell, PAWL_CACHE_ERROR);
+        tell_push(c, &t->tell, PAWL_CACHE_EVENT_ERROR);
     }
 }
 
@@ -82,19 +82,19 @@ static void tell_describe(struct tell *t, struct pawl_cache_event *event)
 
     *event = (struct pawl_cache_event){.type = (enum pawl_cache_event_type)t->type};
     switch (event->type) {
-    case PAWL_CACHE_CREATED:
-    case PAWL_CACHE_CHANGED:
+    case PAWL_CACHE_EVENT_CREATED:
+    case PAWL_CACHE_EVENT_CHANGED:
         n = container_of(t, struct node, born);
         event->new_node = &n->pub;
         event->old_node = t->other == NULL ? NULL : &t->other->pub;
         event->path = n->pub.path;
         break;
-    case PAWL_CACHE_DELETED:
+    case PAWL_CACHE_EVENT_DELETED:
         n = container_of(t, struct node, died);
         event->old_node = &n->pub;
         event->path = n->pub.path;
         break;
-    case PAWL_CACHE_ERROR:
+    case PAWL_CACHE_EVENT_ERROR:
         event->err = container_of(t, struct error_tell, tell)->err;
         event->path = container_of(t, struct error_tell, tell)->path;
         break;
@@ -111,11 +111,11 @@ static void tell_drop(struct tell *t)
 
     t->type = 0;
     t->other = NULL;
-    if (type == PAWL_CACHE_ERROR) {
+    if (type == PAWL_CACHE_EVENT_ERROR) {
         free(container_of(t, struct error_tell, tell));
-    } else if (type == PAWL_CACHE_DELETED) {
+    } else if (type == PAWL_CACHE_EVENT_DELETED) {
         cache_node_unref(container_of(t, struct node, died));
-    } else if (type == PAWL_CACHE_CREATED || type == PAWL_CACHE_CHANGED) {
+    } else if (type == PAWL_CACHE_EVENT_CREATED || type == PAWL_CACHE_EVENT_CHANGED) {
         cache_node_unref(other);
         cache_node_unref(container_of(t, struct node, born));
     }
@@ -155,7 +155,7 @@ static void tell_all(struct pawl_cache *c, const struct pawl_cache_event *event)
 
 static bool is_about_a_node(const struct tell *t)
 {
-    return t->type <= PAWL_CACHE_DELETED || t->type == PAWL_CACHE_ERROR;
+    return t->type <= PAWL_CACHE_EVENT_DELETED || t->type == PAWL_CACHE_EVENT_ERROR;
 }
 
 static void tell_run(struct pawl_cache *c)

@@ -324,7 +324,7 @@ void cache_watch_state(enum pawl_state state, void *cache)
         break;
     case PAWL_STATE_SUSPENDED:
         if (c->initialised) {
-            cache_tell_cache(c, &c->stale_tell, PAWL_CACHE_STALE);
+            cache_tell_cache(c, &c->stale_tell, PAWL_CACHE_EVENT_STALE);
         }
         break;
     case PAWL_STATE_LOST:

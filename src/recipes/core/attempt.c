@@ -148,8 +148,9 @@ static void node_gone(const struct pawl_reply *reply, void *attempt)
 void attempt_delete(struct attempt *a)
 {
     int rc = pawl_delete_async(
-        a->r->client, PAWL_DELETE(.path = a->path, .flags = PAWL_IDEMPOTENT | PAWL_GUARANTEED),
-        node_gone, a);
+        a->r->client,
+        PAWL_DELETE(.path = a->path, .flags = PAWL_OP_IDEMPOTENT | PAWL_OP_GUARANTEED), node_gone,
+        a);
 
     if (rc == 0) {
         attempt_ref(a);

@@ -461,8 +461,9 @@ static void contender_created(const struct pawl_reply *reply, void *attempt)
             attempt_delete(a);
         }
     } else if (!attempt_keep(a, reply)) {
-        pawl_delete_async(a->r->client, PAWL_DELETE(.path = reply->path, .flags = PAWL_GUARANTEED),
-                          NULL, NULL);
+        pawl_delete_async(a->r->client,
+                          PAWL_DELETE(.path = reply->path, .flags = PAWL_OP_GUARANTEED), NULL,
+                          NULL);
         if (c != NULL) {
             contender_fail(c, PAWL_ERR_NO_MEMORY);
         }
@@ -543,12 +544,12 @@ static int contender_queue(struct contender *c)
     a->shares = place != NULL;
     a->token = token;
     if (a->room != NULL) {
-        rc = pawl_create_async(
-            c->r->client,
-            PAWL_CREATE(.path = path, .data = c->o.data,
-                        .mode = place != NULL ? PAWL_EPHEMERAL : PAWL_EPHEMERAL_SEQUENTIAL,
-                        .flags = PAWL_PROTECTED | PAWL_CONTAINER_PARENTS),
-            contender_created, a);
+        rc = pawl_create_async(c->r->client,
+                               PAWL_CREATE(.path = path, .data = c->o.data,
+                                           .mode = place != NULL ? PAWL_MODE_EPHEMERAL
+                                                                 : PAWL_MODE_EPHEMERAL_SEQUENTIAL,
+                                           .flags = PAWL_OP_PROTECTED | PAWL_OP_CONTAINER_PARENTS),
+                               contender_created, a);
     }
     if (rc != 0) {
         goto fail;

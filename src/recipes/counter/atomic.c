@@ -301,13 +301,13 @@ static int force(struct atomic_op *op, bool create)
     if (create) {
         rc = pawl_create_async(a->r.client,
                                PAWL_CREATE(.path = a->path, .data = data,
-                                           .flags = PAWL_CONTAINER_PARENTS, .timeout_ms = left),
+                                           .flags = PAWL_OP_CONTAINER_PARENTS, .timeout_ms = left),
                                forced, op);
     } else {
-        rc = pawl_set_async(
-            a->r.client,
-            PAWL_SET(.path = a->path, .data = data, .flags = PAWL_IDEMPOTENT, .timeout_ms = left),
-            forced, op);
+        rc = pawl_set_async(a->r.client,
+                            PAWL_SET(.path = a->path, .data = data, .flags = PAWL_OP_IDEMPOTENT,
+                                     .timeout_ms = left),
+                            forced, op);
     }
     op->exists = !create;
     if (rc == 0) {

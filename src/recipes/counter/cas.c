@@ -26,7 +26,7 @@ static int write_node(struct cas *c)
     if (c->create) {
         return pawl_create_async(c->r->client,
                                  PAWL_CREATE(.path = c->path, .data = c->data,
-                                             .flags = PAWL_CONTAINER_PARENTS,
+                                             .flags = PAWL_OP_CONTAINER_PARENTS,
                                              .timeout_ms = recipe_left_ms(c->deadline_ms)),
                                  cas_wrote, c);
     }

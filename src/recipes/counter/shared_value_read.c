@@ -211,7 +211,7 @@ static int make_node(struct pawl_shared_value *v)
 {
     int rc = pawl_create_async(v->r.client,
                                PAWL_CREATE(.path = v->path, .data = {v->seed, v->seed_len},
-                                           .flags = PAWL_CONTAINER_PARENTS,
+                                           .flags = PAWL_OP_CONTAINER_PARENTS,
                                            .timeout_ms = ask_left_ms(v->starting)),
                                value_made, v);
 

@@ -78,7 +78,7 @@ static int set(struct ask *ask)
     if (rc == 0) {
         rc = pawl_set_async(v->r.client,
                             PAWL_SET(.path = v->path, .data = {a->data, a->len},
-                                     .flags = PAWL_IDEMPOTENT, .timeout_ms = ask_left_ms(ask)),
+                                     .flags = PAWL_OP_IDEMPOTENT, .timeout_ms = ask_left_ms(ask)),
                             was_set, a);
     }
     if (rc == 0) {

@@ -199,10 +199,10 @@ static void registration_created(const struct pawl_reply *reply, void *registrat
 static enum pawl_mode mode_of(const struct registration *g)
 {
     static const enum pawl_mode modes[] = {
-        [PAWL_SERVICE_DYNAMIC] = PAWL_EPHEMERAL,
-        [PAWL_SERVICE_STATIC] = PAWL_PERSISTENT,
-        [PAWL_SERVICE_PERMANENT] = PAWL_PERSISTENT,
-        [PAWL_SERVICE_DYNAMIC_SEQUENTIAL] = PAWL_EPHEMERAL_SEQUENTIAL,
+        [PAWL_SERVICE_DYNAMIC] = PAWL_MODE_EPHEMERAL,
+        [PAWL_SERVICE_STATIC] = PAWL_MODE_PERSISTENT,
+        [PAWL_SERVICE_PERMANENT] = PAWL_MODE_PERSISTENT,
+        [PAWL_SERVICE_DYNAMIC_SEQUENTIAL] = PAWL_MODE_EPHEMERAL_SEQUENTIAL,
     };
 
     return modes[g->instance->i.type];
@@ -216,7 +216,7 @@ static void registration_send_create(struct registration *g)
     sent(g, pawl_create_async(g->d->r.client,
                               PAWL_CREATE(.path = g->path, .mode = mode_of(g),
                                           .data = {g->data.data, g->data.len},
-                                          .flags = PAWL_CONTAINER_PARENTS),
+                                          .flags = PAWL_OP_CONTAINER_PARENTS),
                               registration_created, g));
 }
 
@@ -446,7 +446,7 @@ static void written(const struct pawl_reply *reply, void *registration)
 static void send_delete(struct registration *g)
 {
     sent(g, pawl_delete_async(g->d->r.client,
-                              PAWL_DELETE(.path = node_path(g), .flags = PAWL_IDEMPOTENT),
+                              PAWL_DELETE(.path = node_path(g), .flags = PAWL_OP_IDEMPOTENT),
                               registration_deleted, g));
 }
 
@@ -487,7 +487,7 @@ static void registration_send_set(struct registration *g)
     g->sent = g->revision;
     sent(g, pawl_set_async(g->d->r.client,
                            PAWL_SET(.path = node_path(g), .data = {g->data.data, g->data.len},
-                                    .flags = PAWL_IDEMPOTENT),
+                                    .flags = PAWL_OP_IDEMPOTENT),
                            written, g));
 }
 

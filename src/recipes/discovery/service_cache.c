@@ -273,7 +273,8 @@ static void services_make_folder(struct pawl_service_cache *s)
 {
     int rc = pawl_create_async(s->r.client,
                                PAWL_CREATE(.path = s->folder, .data = {"", 0},
-                                           .mode = PAWL_CONTAINER, .flags = PAWL_CONTAINER_PARENTS),
+                                           .mode = PAWL_MODE_CONTAINER,
+                                           .flags = PAWL_OP_CONTAINER_PARENTS),
                                services_folder_made, s);
 
     if (rc == 0) {

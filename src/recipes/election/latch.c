@@ -262,7 +262,7 @@ static int wait_for_notice(struct pawl_latch *l)
 
 int pawl_latch_close(struct pawl_latch *l, enum pawl_latch_close mode)
 {
-    int rc = mode != PAWL_LATCH_SILENT && mode != PAWL_LATCH_NOTIFY
+    int rc = mode != PAWL_LATCH_CLOSE_SILENT && mode != PAWL_LATCH_CLOSE_NOTIFY
                  ? PAWL_ERR_BAD_ARGUMENTS
                  : recipe_begin(l == NULL ? NULL : &l->r);
     struct engine *e;
@@ -274,7 +274,7 @@ int pawl_latch_close(struct pawl_latch *l, enum pawl_latch_close mode)
     if (l->state != LATCH_STARTED) {
         rc = PAWL_ERR_INVALID_STATE;
     } else {
-        l->silent = mode == PAWL_LATCH_SILENT;
+        l->silent = mode == PAWL_LATCH_CLOSE_SILENT;
         leave(l);
         recipe_ref(&l->r); /* on_lost may free it */
         rc = l->silent ? 0 : wait_for_notice(l);

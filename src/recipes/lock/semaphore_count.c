@@ -109,7 +109,7 @@ static int count_make(struct pawl_semaphore *s)
                                        (uint8_t)n};
     int rc = pawl_create_async(s->r.client,
                                PAWL_CREATE(.path = s->count.path, .data = {data, sizeof(data)},
-                                           .flags = PAWL_CONTAINER_PARENTS | PAWL_IDEMPOTENT),
+                                           .flags = PAWL_OP_CONTAINER_PARENTS | PAWL_OP_IDEMPOTENT),
                                count_made, s);
 
     if (rc == 0) {

@@ -60,8 +60,8 @@ static int make_parts(struct pawl_group *g, struct pawl_client *c)
                                        .on_event = g->o.on_event == NULL ? NULL : told,
                                        .on_event_arg = g};
     struct pawl_persistent_options node = {
-        .size = sizeof(node), .mode = PAWL_EPHEMERAL, .data = g->o.data};
-    int rc = cache_new(c, g->base, PAWL_CACHE_CHILDREN, &cache, &g->cache);
+        .size = sizeof(node), .mode = PAWL_MODE_EPHEMERAL, .data = g->o.data};
+    int rc = cache_new(c, g->base, PAWL_DEPTH_CHILDREN, &cache, &g->cache);
 
     if (rc == 0 && g->path != NULL) {
         rc = pawl_persistent_node_new(c, g->path, &node, &g->self);

@@ -146,8 +146,9 @@ static void persistent_delete(struct pawl_persistent_node *n, const char *path)
 {
     if (!persistent_is_ttl(n->o.mode) && path != NULL) {
         (void)pawl_delete_async(
-            n->r.client, PAWL_DELETE(.path = path, .flags = PAWL_GUARANTEED | PAWL_IDEMPOTENT),
-            NULL, NULL);
+            n->r.client,
+            PAWL_DELETE(.path = path, .flags = PAWL_OP_GUARANTEED | PAWL_OP_IDEMPOTENT), NULL,
+            NULL);
     }
 }
 
@@ -213,7 +214,7 @@ static void create_done(const struct pawl_reply *reply, void *node)
 static int persistent_send_create(struct pawl_persistent_node *n)
 {
     bool first = n->path == NULL;
-    int parents = n->o.no_parents ? 0 : PAWL_CONTAINER_PARENTS;
+    int parents = n->o.no_parents ? 0 : PAWL_OP_CONTAINER_PARENTS;
 
     n->unwritten = false; /* as soon as it is there */
     return pawl_create_async(
@@ -221,7 +222,7 @@ static int persistent_send_create(struct pawl_persistent_node *n)
         PAWL_CREATE(.path = first ? n->base : n->path, .data = {n->data, n->data_len},
                     .mode = first ? n->o.mode : persistent_without_sequence(n->o.mode),
                     .ttl_ms = n->o.ttl_ms, .acls = n->o.acls,
-                    .flags = parents | (first && n->o.is_protected ? PAWL_PROTECTED : 0)),
+                    .flags = parents | (first && n->o.is_protected ? PAWL_OP_PROTECTED : 0)),
         create_done, n);
 }
 
@@ -252,7 +253,7 @@ static int persistent_send_set(struct pawl_persistent_node *n)
     n->unwritten = false;
     return pawl_set_async(
         n->r.client,
-        PAWL_SET(.path = n->path, .data = {n->data, n->data_len}, .flags = PAWL_IDEMPOTENT),
+        PAWL_SET(.path = n->path, .data = {n->data, n->data_len}, .flags = PAWL_OP_IDEMPOTENT),
         set_done, n);
 }
 

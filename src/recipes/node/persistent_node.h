@@ -3,7 +3,7 @@
  *
  *   persistent_node.c    its life, and what the user calls
  *   persistent_drive.c   how it is made again whenever it is gone
- *   persistent_touch.c   what keeps a node of PAWL_TTL alive */
+ *   persistent_touch.c   what keeps a node of PAWL_MODE_TTL alive */
 #ifndef PAWL_RECIPES_NODE_PERSISTENT_NODE_H
 #define PAWL_RECIPES_NODE_PERSISTENT_NODE_H
 
@@ -19,7 +19,7 @@ struct pawl_persistent_node {
     size_t data_len;
     char *acl_store;
     char *path;     /* as the server named it; NULL: never made */
-    char *touch;    /* of PAWL_TTL */
+    char *touch;    /* of PAWL_MODE_TTL */
     bool there;     /* made or found, and nothing to the contrary heard since */
     bool unwritten; /* the node does not have our data yet */
     bool busy;      /* a request is under way */
@@ -40,10 +40,10 @@ struct pawl_persistent_node {
 
 static inline enum pawl_mode persistent_without_sequence(enum pawl_mode mode)
 {
-    return mode == PAWL_SEQUENTIAL             ? PAWL_PERSISTENT
-           : mode == PAWL_EPHEMERAL_SEQUENTIAL ? PAWL_EPHEMERAL
-           : mode == PAWL_TTL_SEQUENTIAL       ? PAWL_TTL
-                                               : mode;
+    return mode == PAWL_MODE_SEQUENTIAL             ? PAWL_MODE_PERSISTENT
+           : mode == PAWL_MODE_EPHEMERAL_SEQUENTIAL ? PAWL_MODE_EPHEMERAL
+           : mode == PAWL_MODE_TTL_SEQUENTIAL       ? PAWL_MODE_TTL
+                                                    : mode;
 }
 
 static inline bool persistent_is_sequential(enum pawl_mode mode)
@@ -53,12 +53,12 @@ static inline bool persistent_is_sequential(enum pawl_mode mode)
 
 static inline bool persistent_is_ephemeral(enum pawl_mode mode)
 {
-    return persistent_without_sequence(mode) == PAWL_EPHEMERAL;
+    return persistent_without_sequence(mode) == PAWL_MODE_EPHEMERAL;
 }
 
 static inline bool persistent_is_ttl(enum pawl_mode mode)
 {
-    return persistent_without_sequence(mode) == PAWL_TTL;
+    return persistent_without_sequence(mode) == PAWL_MODE_TTL;
 }
 
 /* ---- persistent_drive.c ---- */

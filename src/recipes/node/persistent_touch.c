@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* persistent_touch.c - the child `touch` of a node of PAWL_TTL, written so that the node lives. */
+/* persistent_touch.c - the child `touch` of a node of PAWL_MODE_TTL, written so that the node
+ * lives. */
 #include <string.h>
 
 #include "client/beacon.h"
@@ -32,8 +33,8 @@ static void touched(const struct pawl_reply *reply, void *node)
         identity_text(text, sizeof(text));
         rc = pawl_create_async(n->r.client,
                                PAWL_CREATE(.path = n->touch, .data = {text, strlen(text)},
-                                           .mode = PAWL_TTL, .ttl_ms = n->o.ttl_ms,
-                                           .acls = n->o.acls, .flags = PAWL_OR_SET),
+                                           .mode = PAWL_MODE_TTL, .ttl_ms = n->o.ttl_ms,
+                                           .acls = n->o.acls, .flags = PAWL_OP_OR_SET),
                                touch_made, n);
     }
     if (rc != 0) {
@@ -52,7 +53,7 @@ void persistent_touch(void *node)
     if (n->there && !n->touching &&
         pawl_set_async(
             n->r.client,
-            PAWL_SET(.path = n->touch, .data = {text, strlen(text)}, .flags = PAWL_IDEMPOTENT),
+            PAWL_SET(.path = n->touch, .data = {text, strlen(text)}, .flags = PAWL_OP_IDEMPOTENT),
             touched, n) == 0) {
         n->touching = true;
         recipe_ref(&n->r);

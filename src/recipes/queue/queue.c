@@ -19,7 +19,7 @@ static void queue_make_folder(struct pawl_queue *q, const char *path, pawl_reply
 {
     int rc = pawl_create_async(q->r.client,
                                PAWL_CREATE(.path = path, .data = {q->owner, strlen(q->owner)},
-                                           .flags = PAWL_CONTAINER_PARENTS),
+                                           .flags = PAWL_OP_CONTAINER_PARENTS),
                                done, q);
 
     if (rc == 0) {

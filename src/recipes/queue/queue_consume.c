@@ -80,8 +80,8 @@ static void end_gone(struct pawl_queue *q)
     if (lock_is_ours(q)) {
         pawl_delete_async(
             q->r.client,
-            PAWL_DELETE(.path = q->job.lock, .flags = PAWL_IDEMPOTENT | PAWL_GUARANTEED), NULL,
-            NULL);
+            PAWL_DELETE(.path = q->job.lock, .flags = PAWL_OP_IDEMPOTENT | PAWL_OP_GUARANTEED),
+            NULL, NULL);
     }
     job_drop(q);
     queue_next(q);
@@ -195,7 +195,7 @@ static int put_again(struct pawl_queue *q, struct pawl_multi *m, pawl_reply_fn d
         struct pawl_create create = {.size = sizeof(create),
                                      .path = stem,
                                      .data = {rest.data, rest.len},
-                                     .mode = PAWL_SEQUENTIAL};
+                                     .mode = PAWL_MODE_SEQUENTIAL};
 
         if (m != NULL) {
             pawl_multi_create(m, &create);
@@ -282,9 +282,9 @@ static void consume_deleted(const struct pawl_reply *reply, void *queue)
 
 static void delete_item(struct pawl_queue *q)
 {
-    int rc =
-        pawl_delete_async(q->r.client, PAWL_DELETE(.path = q->job.path, .flags = PAWL_IDEMPOTENT),
-                          consume_deleted, q);
+    int rc = pawl_delete_async(q->r.client,
+                               PAWL_DELETE(.path = q->job.path, .flags = PAWL_OP_IDEMPOTENT),
+                               consume_deleted, q);
 
     if (rc == 0) {
         recipe_ref(&q->r);
@@ -482,8 +482,9 @@ static void old_lock_gone(const struct pawl_reply *reply, void *queue)
 
 static void delete_old_lock(struct pawl_queue *q)
 {
-    int rc = pawl_delete_async(
-        q->r.client, PAWL_DELETE(.path = q->job.lock, .flags = PAWL_IDEMPOTENT), old_lock_gone, q);
+    int rc = pawl_delete_async(q->r.client,
+                               PAWL_DELETE(.path = q->job.lock, .flags = PAWL_OP_IDEMPOTENT),
+                               old_lock_gone, q);
 
     if (rc == 0) {
         recipe_ref(&q->r);
@@ -522,9 +523,9 @@ static void locked(const struct pawl_reply *reply, void *queue)
 static void lock_it(struct pawl_queue *q)
 {
     int rc = pawl_create_async(q->r.client,
-                               PAWL_CREATE(.path = q->job.lock, .mode = PAWL_EPHEMERAL,
+                               PAWL_CREATE(.path = q->job.lock, .mode = PAWL_MODE_EPHEMERAL,
                                            .data = {q->owner, strlen(q->owner)},
-                                           .flags = PAWL_IDEMPOTENT),
+                                           .flags = PAWL_OP_IDEMPOTENT),
                                locked, q);
 
     if (rc == 0) {

@@ -163,10 +163,10 @@ static void answered(const struct pawl_reply *reply, void *put)
 static void send(struct put *p)
 {
     struct pawl_queue *q = p->q;
-    int rc = pawl_create_async(
-        q->r.client,
-        PAWL_CREATE(.path = p->path, .mode = PAWL_SEQUENTIAL, .data = {p->data.data, p->data.len}),
-        answered, p);
+    int rc = pawl_create_async(q->r.client,
+                               PAWL_CREATE(.path = p->path, .mode = PAWL_MODE_SEQUENTIAL,
+                                           .data = {p->data.data, p->data.len}),
+                               answered, p);
 
     if (rc != 0) {
         end_put(p, rc, NULL);
@@ -353,7 +353,7 @@ static int remove_node(struct pawl_client *c, const struct pawl_queue *q, const 
         rc = PAWL_ERR_NO_MEMORY;
     } else {
         if (lock != NULL) {
-            pawl_multi_create(m, PAWL_CREATE(.path = lock, .mode = PAWL_EPHEMERAL,
+            pawl_multi_create(m, PAWL_CREATE(.path = lock, .mode = PAWL_MODE_EPHEMERAL,
                                              .data = {q->owner, strlen(q->owner)}));
         }
         pawl_multi_delete(m, PAWL_DELETE(.path = path));

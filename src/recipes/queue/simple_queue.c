@@ -99,9 +99,9 @@ static void give_up_take(struct ask *a, int err)
 static void nobody_wants_it(struct take *t)
 {
     pawl_create_async(t->q->r.client,
-                      PAWL_CREATE(.path = t->q->stem, .mode = PAWL_SEQUENTIAL,
+                      PAWL_CREATE(.path = t->q->stem, .mode = PAWL_MODE_SEQUENTIAL,
                                   .data = {t->data.data, t->data.len},
-                                  .flags = PAWL_CONTAINER_PARENTS),
+                                  .flags = PAWL_OP_CONTAINER_PARENTS),
                       NULL, NULL);
 }
 
@@ -209,7 +209,8 @@ static void take_make_folder(struct take *t)
 {
     int rc = pawl_create_async(t->q->r.client,
                                PAWL_CREATE(.path = t->q->base, .data = {"", 0},
-                                           .mode = PAWL_CONTAINER, .flags = PAWL_CONTAINER_PARENTS),
+                                           .mode = PAWL_MODE_CONTAINER,
+                                           .flags = PAWL_OP_CONTAINER_PARENTS),
                                take_folder_made, t);
 
     if (rc != 0) {
@@ -371,8 +372,9 @@ int pawl_simple_queue_offer(struct pawl_simple_queue *q, struct pawl_bytes data)
         return PAWL_ERR_BAD_ARGUMENTS;
     }
     return pawl_create(q->r.client,
-                       PAWL_CREATE(.path = q->stem, .mode = PAWL_SEQUENTIAL, .data = data,
-                                   .flags = PAWL_CONTAINER_PARENTS, .timeout_ms = q->r.timeout_ms),
+                       PAWL_CREATE(.path = q->stem, .mode = PAWL_MODE_SEQUENTIAL, .data = data,
+                                   .flags = PAWL_OP_CONTAINER_PARENTS,
+                                   .timeout_ms = q->r.timeout_ms),
                        NULL);
 }
 
