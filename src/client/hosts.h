@@ -30,15 +30,10 @@ struct hosts {
     double p_new;
 };
 
-enum { HOSTS_DEFAULT_PORT = 2181 };
-
 /* "a:1,b/chroot" into a shuffled list and a chroot, "" when there is none; both the caller's to
  * free. BAD_ARGUMENTS or NO_MEMORY. */
 int hosts_parse(const char *servers, struct prng *random, struct hosts *out, char **chroot);
 void hosts_fini(struct hosts *h);
-
-/* What hosts_parse() does not like about `servers`, in words. */
-void hosts_explain(const char *servers, char *out, size_t size);
 
 /* The index to try now. */
 size_t hosts_pick(struct hosts *h, struct prng *random);

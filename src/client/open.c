@@ -12,6 +12,7 @@
 #include "client/handle.h"
 #include "client/local.h"
 #include "client/take.h"
+#include "wire/server_list.h"
 
 enum {
     DEFAULT_SESSION_MS = 10000,
@@ -231,7 +232,7 @@ static int open_explain(int rc, const struct engine *e, const struct pawl_client
         return refuse(rc, "\"%s\": no directory behind local:", o->servers);
     }
     if (e->core == NULL) {
-        hosts_explain(o->servers, why, sizeof(why));
+        server_list_explain(o->servers, why, sizeof(why));
         return refuse(rc, "%s", why);
     }
     if (e->settings.acl_store == NULL) {
