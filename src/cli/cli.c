@@ -14,6 +14,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "cli/text.h"
+
 void cli_error(const struct cli *cli, const char *format, ...)
 {
     va_list args;
@@ -53,6 +55,19 @@ bool duration_parse(const char *text, int *out_ms)
             return true;
         }
     }
+    return false;
+}
+
+bool cli_acls(const struct cli *cli, const char *text, struct pawl_acls *out)
+{
+    char *bad;
+
+    *out = (struct pawl_acls){0};
+    if (text == NULL || text_acls(text, out, &bad)) {
+        return true;
+    }
+    cli_error(cli, "'%s' is no SCHEME:ID:PERMS, with PERMS out of c, d, r, w and a", bad);
+    free(bad);
     return false;
 }
 
@@ -143,8 +158,6 @@ static int exit_of(int err, enum pawl_outcome outcome)
 static const char *advice_for(int err)
 {
     switch (err) {
-    case PAWL_ERR_NOT_EMPTY:
-        return "; -r removes what is below, too";
     case PAWL_ERR_NO_AUTH:
         return "; give credentials with --auth SCHEME:CREDENTIALS";
     case PAWL_ERR_BAD_VERSION:

@@ -101,6 +101,10 @@ void cli_error(const struct cli *cli, const char *format, ...)
 /* "500ms", "10s", "2m", "1h", "1d"; 0 needs no unit. False: it is none of these, or too long. */
 bool duration_parse(const char *text, int *out_ms);
 
+/* "SCHEME:ID:PERMS,..." into a list for text_acls_free(); NULL: none. False: it is none, which was
+ * reported. */
+bool cli_acls(const struct cli *cli, const char *text, struct pawl_acls *out);
+
 /* The nearest of `names` to a mistyped `word`, or NULL. */
 const char *nearest_name(const char *word, const char *const *names, size_t n);
 

@@ -12,5 +12,7 @@ extern const struct command command_deleteall;
 extern const struct command command_stat, command_exists, command_watch, command_sync;
 extern const struct command command_acl_get, command_acl_set, command_whoami;
 extern const struct command command_config;
+extern const struct command command_find, command_grep, command_du, command_cp, command_mv;
+extern const struct command command_words;
 
 #endif

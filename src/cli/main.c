@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - `pawl`: finds the command, reads its options, runs it. */
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <pawl/version.h>
 
@@ -15,7 +18,8 @@ static const struct command *const commands[] = {
     &command_lock,    &command_locks,  &command_ls,     &command_tree,      &command_get,
     &command_set,     &command_create, &command_rm,     &command_deleteall, &command_stat,
     &command_exists,  &command_count,  &command_watch,  &command_sync,      &command_acl_get,
-    &command_acl_set, &command_whoami, &command_config,
+    &command_acl_set, &command_whoami, &command_config, &command_find,      &command_grep,
+    &command_du,      &command_cp,     &command_mv,     &command_words,
 };
 enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
@@ -128,6 +132,27 @@ static void imply(struct args *args, char letter)
     }
 }
 
+/* `pawl ... | head`: whoever read has had enough. */
+static bool is_reader_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+/* Nobody hears of a reader who is gone, as with programs that SIGPIPE ends: it is no failure. */
+static int check_output(const struct cli *cli, int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
+        return status;
+    }
+    if (is_reader_gone()) {
+        return EXIT_SIGNAL + SIGPIPE;
+    }
+    cli_error(cli, "standard output cannot be written");
+    return status == EXIT_OK ? EXIT_SYSTEM : status;
+}
+
 static int connect_and_run(struct cli *cli, const struct args *args)
 {
     int status = EXIT_OK;
@@ -140,11 +165,7 @@ static int connect_and_run(struct cli *cli, const struct args *args)
         status = cli->command->run(cli, args);
     }
     cli_disconnect(cli);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        cli_error(cli, "standard output cannot be written");
-        status = status == EXIT_OK ? EXIT_SYSTEM : status;
-    }
-    return status;
+    return check_output(cli, status);
 }
 
 static int run_command(struct cli *cli, int argc, char **argv)

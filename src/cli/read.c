@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/text.h"
+#include "cli/walk.h"
 
 static const struct option_spec no_options[] = {{0, NULL, NULL, NULL}};
 
@@ -32,104 +33,35 @@ static const char **sorted(const struct pawl_strings *names)
     return copy;
 }
 
-static char *joined(const char *parent, const char *name)
-{
-    size_t len = strlen(parent), size = len + strlen(name) + 2;
-    char *path = must_alloc(size);
-
-    snprintf(path, size, "%s%s%s", parent, parent[len - 1] == '/' ? "" : "/", name);
-    return path;
-}
-
-/* Called for every node of a walk, parents before their children. */
-typedef void (*visit_fn)(const char *path, const char *name, int depth, void *arg);
-
-struct walk {
-    struct cli *cli;
-    visit_fn visit;
-    void *arg;
-    struct place {
-        char *path;
-        int depth;
-    } * ahead; /* still to be visited, the next one last: a tree may be deeper than our stack */
-    size_t n, capacity;
+/* Paths as lines, or as one list. */
+struct listing {
+    const struct cli *cli;
     bool has_begun;
 };
 
-static void walk_add(struct walk *w, char *path, int depth)
+static int print_path(const struct walk_node *node, void *arg)
 {
-    if (w->n == w->capacity) {
-        w->capacity = 2 * w->capacity + 64;
-        w->ahead = must_realloc(w->ahead, w->capacity * sizeof(*w->ahead));
-    }
-    w->ahead[w->n++] = (struct place){.path = path, .depth = depth};
-}
+    struct listing *l = arg;
 
-/* A node that is deleted on the way is left out; the one at the top is not. */
-static int walk_step(struct walk *w, const char *path, int depth)
-{
-    struct pawl_reply *reply;
-    const char **names;
-    int status;
-
-    pawl_children(w->cli->client, path, NULL, &reply);
-    if (reply != NULL && reply->err == PAWL_ERR_NO_NODE && depth > 0) {
-        pawl_reply_free(reply);
+    if (!l->cli->json) {
+        puts(node->path);
         return EXIT_OK;
     }
-    status = cli_check(w->cli, path, reply);
-    if (status == EXIT_OK) {
-        w->has_begun = true;
-        w->visit(path, depth > 0 ? strrchr(path, '/') + 1 : path, depth, w->arg);
-        names = sorted(&reply->children);
-        for (size_t i = reply->children.n; i > 0; i--) {
-            walk_add(w, joined(path, names[i - 1]), depth + 1);
-        }
-        free(names);
-    }
-    pawl_reply_free(reply);
-    return status;
-}
-
-/* Ends early when nobody takes what is printed. */
-static int walk_tree(struct walk *w, const char *top)
-{
-    int status = EXIT_OK;
-
-    walk_add(w, must_strdup(top), 0);
-    while (w->n > 0) {
-        struct place place = w->ahead[--w->n];
-
-        if (status == EXIT_OK && !ferror(stdout)) {
-            status = walk_step(w, place.path, place.depth);
-        }
-        free(place.path);
-    }
-    free(w->ahead);
-    return status;
-}
-
-static void print_path(const char *path, const char *name, int depth, void *arg)
-{
-    const struct cli *cli = arg;
-
-    (void)name;
-    if (cli->json && depth == 0) {
+    if (!l->has_begun) {
         json_open(NULL, '[');
+        l->has_begun = true;
     }
-    if (cli->json) {
-        json_text(NULL, path);
-    } else {
-        puts(path);
-    }
+    json_text(NULL, node->path);
+    return EXIT_OK;
 }
 
 static int list_all(struct cli *cli, const char *path)
 {
-    struct walk w = {.cli = cli, .visit = print_path, .arg = cli};
+    struct listing listing = {.cli = cli};
+    struct walk w = {.cli = cli, .visit = print_path, .arg = &listing};
     int status = walk_tree(&w, path);
 
-    if (cli->json && w.has_begun) {
+    if (listing.has_begun) {
         json_close('[');
     }
     return status;
@@ -190,11 +122,11 @@ const struct command command_ls = {.name = "ls",
                                    .max_words = 1,
                                    .run = run_ls};
 
-static void print_branch(const char *path, const char *name, int depth, void *arg)
+static int print_branch(const struct walk_node *node, void *arg)
 {
-    (void)path;
     (void)arg;
-    printf("%*s%s\n", 2 * depth, "", name);
+    printf("%*s%s\n", 2 * node->depth, "", node->name);
+    return EXIT_OK;
 }
 
 static int run_tree(struct cli *cli, const struct args *args)

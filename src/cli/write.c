@@ -154,18 +154,6 @@ static bool mode_of(const struct args *args, struct cli *cli, enum pawl_mode *ou
     return true;
 }
 
-static bool acls_of(struct cli *cli, const char *text, struct pawl_acls *out)
-{
-    char *bad;
-
-    if (text == NULL || text_acls(text, out, &bad)) {
-        return true;
-    }
-    cli_error(cli, "'%s' is no SCHEME:ID:PERMS, with PERMS out of c, d, r, w and a", bad);
-    free(bad);
-    return false;
-}
-
 static bool create_request(const struct args *args, struct cli *cli, struct pawl_create *out)
 {
     int ttl_ms = 0;
@@ -177,7 +165,7 @@ static bool create_request(const struct args *args, struct cli *cli, struct pawl
     out->ttl_ms = ttl_ms;
     out->flags = args_has(args, 'p') ? PAWL_OP_PARENTS : 0;
     /* The third word is where zkCli.sh has it. */
-    return acls_of(cli, args->n_words > 2 ? args->words[2] : args_text(args, 'a'), &out->acls);
+    return cli_acls(cli, args->n_words > 2 ? args->words[2] : args_text(args, 'a'), &out->acls);
 }
 
 static void print_created(const struct cli *cli, const struct pawl_reply *reply)
@@ -279,6 +267,10 @@ static int run_rm(struct cli *cli, const struct args *args)
     pawl_delete(cli->client, &request, &reply);
     if (reply != NULL && reply->err == PAWL_ERR_NO_NODE && args_has(args, 'f')) {
         status = EXIT_OK;
+    } else if (reply != NULL && reply->err == PAWL_ERR_NOT_EMPTY && !args_has(args, 'r')) {
+        cli_error(cli, "%s: %s; -r removes what is below, too", args->words[0],
+                  pawl_strerror(reply->err));
+        status = EXIT_CONFLICT;
     } else {
         status = cli_check(cli, args->words[0], reply);
     }
@@ -318,7 +310,7 @@ static int run_acl_set(struct cli *cli, const struct args *args)
     struct pawl_reply *reply;
     int status;
 
-    if (!version_of(args, cli, &request.only_if) || !acls_of(cli, args->words[1], &request.acls)) {
+    if (!version_of(args, cli, &request.only_if) || !cli_acls(cli, args->words[1], &request.acls)) {
         return EXIT_USAGE;
     }
     pawl_set_acl(cli->client, &request, &reply);

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """pawl as a program, for the tests of this folder."""
+import array
+import fcntl
 import os
 import signal
 import subprocess
+import termios
 
 import daemon
 from patience import PATIENCE_SECONDS
@@ -12,6 +15,12 @@ PAWL = os.path.join(os.path.dirname(daemon.PAWLD), "pawl")
 OK, NO, USAGE = 0, 1, 2
 NO_NODE, CONFLICT, REFUSED, UNREACHABLE, TIMEOUT, LOST = range(110, 116)
 SYSTEM, NOT_FOUND, SIGNAL = 117, 127, 128
+
+
+def unread_bytes(pipe):
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
 
 
 class TestCase(daemon.TestCase):

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* subtree.h - a node and everything below it, read whole: data and ACLs. */
+#ifndef PAWL_CLI_SUBTREE_H
+#define PAWL_CLI_SUBTREE_H
+
+#include "cli/cli.h"
+
+struct subtree_node {
+    char *below; /* "" for the top, "/a/b" for what is below it */
+    struct pawl_bytes data;
+    struct pawl_stat stat;
+    struct pawl_reply *acls; /* the answer that has them; NULL if they were not asked for */
+};
+
+struct subtree {
+    char *top;
+    struct subtree_node *nodes; /* parents before their children */
+    size_t n, capacity;
+};
+
+/* EXIT_OK, or why not all of it can be read, which was reported; subtree_fini() in either case.
+ * Ephemeral nodes are their sessions': they are refused, or left out. So are ACLs that the server
+ * shows to administrators only, if they are asked for. */
+int subtree_read(struct subtree *t, struct cli *cli, const char *top, bool without_ephemerals,
+                 bool with_acls);
+void subtree_fini(struct subtree *t);
+
+/* The path of a node when the top is called `top`; to be freed. */
+char *subtree_path(const struct subtree_node *node, const char *top);
+
+#endif
