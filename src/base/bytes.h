@@ -40,6 +40,15 @@ static inline bool bytes_equal(struct bytes a, struct bytes b)
            (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
+/* As memcmp() has it, and a prefix before what it begins. */
+static inline int bytes_order(struct bytes a, struct bytes b)
+{
+    size_t shorter = a.len < b.len ? a.len : b.len;
+    int order = shorter == 0 ? 0 : memcmp(a.data, b.data, shorter);
+
+    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
 static inline bool bytes_equal_str(struct bytes a, const char *s)
 {
     return a.data != NULL && a.len == strlen(s) && memcmp(a.data, s, a.len) == 0;

@@ -27,10 +27,10 @@ void entropy_fill(void *out, size_t len)
 
 static void entropy_draw_key(void)
 {
-    uint64_t key[2];
+    uint64_t key[HASH_KEY_WORDS];
 
     entropy_fill(key, sizeof(key));
-    hash_set_key(key[0], key[1]);
+    hash_set_key(key);
 }
 
 void entropy_key_tables(void)

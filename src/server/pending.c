@@ -271,10 +271,10 @@ void pending_multi_rollback(struct pending_table *t)
 void pending_each_ephemeral(const struct pending_table *t, int64_t session_id, pending_path_fn fn,
                             void *arg)
 {
-    struct map_entry *e;
+    struct list *item;
 
-    map_for_each (e, &t->records) {
-        const struct record *r = container_of(e, struct record, entry);
+    list_for_each (item, &t->by_zxid) { /* events show the order, so not that of the table */
+        const struct record *r = container_of(item, struct record, link);
         struct bytes path = bytes_of(r->path, r->path_len);
         znode_id id;
 

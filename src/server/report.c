@@ -296,12 +296,26 @@ struct report_owners {
     report_path_fn fn;
     void *arg;
     struct strbuf path;
+    int64_t *ids;
+    size_t n;
 };
 
-static void report_owner(int64_t session_id, void *arg)
+static void report_add_owner(int64_t session_id, void *arg)
 {
     struct report_owners *r = arg;
 
+    r->ids[r->n++] = session_id;
+}
+
+static int report_ids_ascend(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void report_owner(struct report_owners *r, int64_t session_id)
+{
     for (znode_id id = tree_first_ephemeral(r->tree, session_id); id != 0;
          id = tree_next_ephemeral(r->tree, id)) {
         strbuf_clear(&r->path);
@@ -314,9 +328,15 @@ void report_ephemerals(const struct server *s, report_path_fn fn, void *arg)
 {
     struct report_owners r = {.tree = s->tree, .fn = fn, .arg = arg};
 
+    r.ids = must_alloc((report_n_owners(s) + 1) * sizeof(*r.ids));
     strbuf_init(&r.path, STRBUF_NO_LIMIT);
-    tree_each_ephemeral_owner(s->tree, report_owner, &r);
+    tree_each_ephemeral_owner(s->tree, report_add_owner, &r);
+    qsort(r.ids, r.n, sizeof(*r.ids), report_ids_ascend);
+    for (size_t i = 0; i < r.n; i++) {
+        report_owner(&r, r.ids[i]);
+    }
     strbuf_fini(&r.path);
+    free(r.ids);
 }
 
 /* ---- watches, digests ---- */

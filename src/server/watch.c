@@ -273,20 +273,37 @@ size_t watch_count(const struct watch_table *t)
     return t->n_kinds;
 }
 
-void watch_each(const struct watch_table *t, watch_row_fn fn, void *arg)
+static int watched_by_path(const void *a, const void *b)
 {
-    struct map_entry *e;
+    return bytes_order(watched_path(*(struct watched *const *)a),
+                       watched_path(*(struct watched *const *)b));
+}
+
+static void watch_each_at(const struct watched *watched, watch_row_fn fn, void *arg)
+{
     struct list *item;
 
-    map_for_each (e, &t->paths) {
-        const struct watched *watched = container_of(e, struct watched, entry);
+    list_for_each (item, &watched->watches) {
+        const struct watch *w = container_of(item, struct watch, at_path);
 
-        list_for_each (item, &watched->watches) {
-            const struct watch *w = container_of(item, struct watch, at_path);
-
-            fn(watched_path(watched), w->connection, w->kinds, arg);
-        }
+        fn(watched_path(watched), w->connection, w->kinds, arg);
     }
+}
+
+void watch_each(const struct watch_table *t, watch_row_fn fn, void *arg)
+{
+    const struct watched **sorted = must_alloc((t->paths.count + 1) * sizeof(*sorted));
+    struct map_entry *e;
+    size_t n = 0;
+
+    map_for_each (e, &t->paths) {
+        sorted[n++] = container_of(e, struct watched, entry);
+    }
+    qsort(sorted, n, sizeof(*sorted), watched_by_path);
+    for (size_t i = 0; i < n; i++) {
+        watch_each_at(sorted[i], fn, arg);
+    }
+    free(sorted);
 }
 
 void watch_each_of(const struct connection *c, watch_row_fn fn, void *arg)

@@ -50,7 +50,7 @@ size_t watch_fire(struct watch_table *t, enum event_type type, struct bytes path
 
 size_t watch_count(const struct watch_table *t); /* kinds, over all connections and paths */
 
-/* Every record, grouped by path. */
+/* Every record, by path: an order that tells nothing of the table's key. */
 typedef void (*watch_row_fn)(struct bytes path, const struct connection *c, unsigned kinds,
                              void *arg);
 void watch_each(const struct watch_table *t, watch_row_fn fn, void *arg);

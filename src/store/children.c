@@ -15,7 +15,7 @@ enum { FIRST_INDEX_SLOTS = 1024 };
 
 static uint32_t hash_child(znode_id parent, const uint8_t *name, size_t len)
 {
-    return (uint32_t)hash_bytes(name, len, (uint64_t)parent * 0x9e3779b97f4a7c15u);
+    return (uint32_t)hash_bytes(name, len, parent);
 }
 
 static uint32_t child_hash_of(const struct znode *n)

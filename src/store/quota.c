@@ -405,26 +405,45 @@ static int64_t first_set(int64_t hard, int64_t soft)
     return hard > -1 ? hard : soft;
 }
 
+static void quota_row_of(const struct quota *q, const struct quota_path *p, quota_row_fn fn,
+                         void *arg)
+{
+    struct bytes path = bytes_of(p->path, p->len);
+    znode_id limits_id = side_node(q, path, LIMITS_NAME);
+    znode_id stats_id = side_node(q, path, STATS_NAME);
+    struct track limits, stats;
+
+    if (limits_id == 0 || stats_id == 0 || !track_parse(tree_data(q->tree, limits_id), &limits) ||
+        !track_parse(tree_data(q->tree, stats_id), &stats)) {
+        return;
+    }
+    fn(&(struct quota_row){path,
+                           first_set(limits.value[TRACK_COUNT_HARD], limits.value[TRACK_COUNT]),
+                           first_set(limits.value[TRACK_BYTES_HARD], limits.value[TRACK_BYTES]),
+                           stats.value[TRACK_COUNT], stats.value[TRACK_BYTES]},
+       arg);
+}
+
+static int quotas_by_path(const void *a, const void *b)
+{
+    const struct quota_path *x = *(struct quota_path *const *)a;
+    const struct quota_path *y = *(struct quota_path *const *)b;
+
+    return bytes_order(bytes_of(x->path, x->len), bytes_of(y->path, y->len));
+}
+
 void quota_each(const struct quota *q, quota_row_fn fn, void *arg)
 {
+    const struct quota_path **sorted = must_alloc((q->paths.count + 1) * sizeof(*sorted));
     struct map_entry *e;
+    size_t n = 0;
 
     map_for_each (e, &q->paths) {
-        const struct quota_path *p = container_of(e, struct quota_path, entry);
-        struct bytes path = bytes_of(p->path, p->len);
-        znode_id limits_id = side_node(q, path, LIMITS_NAME);
-        znode_id stats_id = side_node(q, path, STATS_NAME);
-        struct track limits, stats;
-
-        if (limits_id == 0 || stats_id == 0 ||
-            !track_parse(tree_data(q->tree, limits_id), &limits) ||
-            !track_parse(tree_data(q->tree, stats_id), &stats)) {
-            continue;
-        }
-        fn(&(struct quota_row){path,
-                               first_set(limits.value[TRACK_COUNT_HARD], limits.value[TRACK_COUNT]),
-                               first_set(limits.value[TRACK_BYTES_HARD], limits.value[TRACK_BYTES]),
-                               stats.value[TRACK_COUNT], stats.value[TRACK_BYTES]},
-           arg);
+        sorted[n++] = container_of(e, struct quota_path, entry);
     }
+    qsort(sorted, n, sizeof(*sorted), quotas_by_path);
+    for (size_t i = 0; i < n; i++) {
+        quota_row_of(q, sorted[i], fn, arg);
+    }
+    free(sorted);
 }

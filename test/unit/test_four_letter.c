@@ -525,6 +525,31 @@ static void watches_are_listed_by_session_and_by_path(void **state)
     clear_scene(&x);
 }
 
+/* Whoever sees the order of a table learns something of its key, and can choose names by it. */
+static void lists_are_sorted_and_not_in_the_order_of_a_table(void **state)
+{
+    enum { N = 40 };
+    struct server_fixture f;
+    char path[32], all[N * 64] = "";
+    struct connection *c;
+    unsigned long long id;
+
+    (void)state;
+    fixture_init(&f, NULL);
+    c = fixture_client(&f, 10000);
+    id = (unsigned long long)c->session_id;
+    for (int i = N - 1; i >= 0; i--) {
+        snprintf(path, sizeof(path), "/none-%02d", i);
+        fixture_exists(&f, c, path, true);
+    }
+    for (int i = 0; i < N; i++) {
+        snprintf(all + strlen(all), sizeof(all) - strlen(all), "/none-%02d\n\t0x%llx\n", i, id);
+    }
+    strcat(all, "\n");
+    assert_string_equal(fixture_word(&f, "wchp"), all);
+    fixture_fini(&f);
+}
+
 static void no_watches_are_an_empty_line(void **state)
 {
     struct server_fixture f;
@@ -893,6 +918,7 @@ int main(void)
         cmocka_unit_test(requests_in_flight_are_queued),
         cmocka_unit_test(dump_lists_sessions_ephemerals_and_connections),
         cmocka_unit_test(watches_are_listed_by_session_and_by_path),
+        cmocka_unit_test(lists_are_sorted_and_not_in_the_order_of_a_table),
         cmocka_unit_test(no_watches_are_an_empty_line),
         cmocka_unit_test(the_watch_count_follows_what_fires_and_goes),
         cmocka_unit_test(hash_lists_the_digest_of_every_128th_zxid),

@@ -1,68 +1,138 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/hash.h"
 
+#include <stdlib.h>
+
 #include "lib/test.h"
 
-/* SipHash by its definition, with any number of rounds. */
-static uint64_t rotate(uint64_t x, int bits)
+static void set_key(uint64_t first, uint64_t second)
 {
-    return x << bits | x >> (64 - bits);
+    hash_set_key((uint64_t[HASH_KEY_WORDS]){first << 32, second, first ^ second, second << 7, 5});
 }
 
-static void rounds(uint64_t *v, int n)
+/* The definition in hash.c, a digit at a time: (x * y + z) modulo 2^61 - 1. */
+static uint64_t multiply_add(uint64_t x, uint64_t y, uint64_t z)
 {
-    for (int i = 0; i < n; i++) {
-        v[0] += v[1];
-        v[2] += v[3];
-        v[1] = rotate(v[1], 13) ^ v[0];
-        v[3] = rotate(v[3], 16) ^ v[2];
-        v[0] = rotate(v[0], 32);
-        v[2] += v[1];
-        v[0] += v[3];
-        v[1] = rotate(v[1], 17) ^ v[2];
-        v[3] = rotate(v[3], 21) ^ v[0];
-        v[2] = rotate(v[2], 32);
+    const uint64_t prime = (UINT64_C(1) << 61) - 1;
+    uint64_t sum = 0;
+
+    for (int bit = 63; bit >= 0; bit--) {
+        sum = sum * 2 % prime;
+        sum = (sum + (y >> bit & 1) * (x % prime)) % prime;
     }
+    return (sum + z) % prime;
 }
 
-static uint64_t siphash(int c, int d, const uint64_t key[2], const uint8_t *data, size_t len)
+static uint64_t polynomial(uint64_t point, const uint8_t *data, size_t len, uint64_t salt)
 {
-    uint64_t v[4] = {key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du,
-                     key[0] ^ 0x6c7967656e657261u, key[1] ^ 0x7465646279746573u};
+    uint64_t sum = multiply_add(multiply_add(1, point, salt >> 32), point, salt & UINT32_MAX);
+    size_t at = 0;
 
-    for (size_t i = 0; i <= len / 8; i++) {
-        uint64_t word = i == len / 8 ? (uint64_t)len << 56 : 0;
+    do {
+        size_t n = len - at < 7 ? len - at : 7;
+        uint64_t word = len - at <= 7 ? UINT64_C(1) << 8 * n : 0;
 
-        for (size_t k = 0; k < 8 && i * 8 + k < len; k++) {
-            word |= (uint64_t)data[i * 8 + k] << 8 * k;
+        for (size_t i = 0; i < n; i++) {
+            word |= (uint64_t)data[at + i] << 8 * i;
         }
-        v[3] ^= word;
-        rounds(v, c);
-        v[0] ^= word;
-    }
-    v[2] ^= 0xff;
-    rounds(v, d);
-    return v[0] ^ v[1] ^ v[2] ^ v[3];
+        sum = multiply_add(sum, point, word);
+        at += n;
+    } while (at < len);
+    return sum;
 }
 
-static const uint64_t published_key[2] = {0x0706050403020100u, 0x0f0e0d0c0b0a0908u};
-
-static void it_is_siphash_of_the_salt_and_the_bytes(void **state)
+/* With a factor of 2^64 the linear function is the identity, and what is behind it can be undone:
+ * there remains the polynomial's value, if not reduced all the way. */
+static uint64_t value_of(uint64_t hash)
 {
-    uint8_t data[8 + 64];
+    uint64_t inverse = 0x9e3779b97f4a7c15u;
+
+    for (int i = 0; i < 6; i++) { /* Newton's method, modulo 2^64 */
+        inverse *= 2 - 0x9e3779b97f4a7c15u * inverse;
+    }
+    hash ^= hash >> 29 ^ hash >> 58;
+    hash *= inverse;
+    return hash ^ hash >> 32;
+}
+
+static void it_is_a_polynomial_in_the_key(void **state)
+{
+    const uint64_t salts[] = {0, 7, UINT64_C(0xfedcba9876543210), UINT64_MAX};
+    const uint64_t points[] = {0, 3, UINT64_C(0x0123456789abcdef), UINT64_MAX >> 4};
+    const uint64_t prime = (UINT64_C(1) << 61) - 1;
+    uint8_t data[80];
 
     (void)state;
     for (size_t i = 0; i < sizeof(data); i++) {
-        data[i] = (uint8_t)i;
+        data[i] = (uint8_t)(255 - i * 7 % 256);
     }
-    /* The example in the paper that describes it, of 15 bytes: our definition is the right one. */
-    assert_true(siphash(2, 4, published_key, data, 15) == 0xa129ca6149be45e5u);
-    hash_set_key(published_key[0], published_key[1]);
-    for (size_t len = 0; len <= 64; len++) {
-        assert_true(hash_bytes(data + 8, len, 0x0706050403020100u) ==
-                    siphash(1, 3, published_key, data, 8 + len));
+    for (size_t i = 0; i < 16; i++) {
+        uint64_t point = points[i / 4], salt = salts[i % 4];
+
+        hash_set_key((uint64_t[HASH_KEY_WORDS]){point << 4, 0, 1, 0, 0});
+        for (size_t len = 0; len <= 70; len++) {
+            assert_true(value_of(hash_bytes(data + i % 8, len, salt)) % prime ==
+                        polynomial(point, data + i % 8, len, salt));
+        }
     }
-    assert_true(hash_u64(0x0706050403020100u) == siphash(1, 3, published_key, data, 8));
+}
+
+static void the_value_goes_through_a_linear_function(void **state)
+{
+    (void)state;
+    /* (a * x + b) / 2^64: a sum of the halves, and the carry out of the lower one */
+    hash_set_key((uint64_t[HASH_KEY_WORDS]){0, UINT64_MAX, 0, 0, 0});
+    assert_true(value_of(hash_u64(5)) == 4);
+    hash_set_key((uint64_t[HASH_KEY_WORDS]){0, UINT64_MAX, 0, 5, 0});
+    assert_true(value_of(hash_u64(5)) == 5);
+    hash_set_key((uint64_t[HASH_KEY_WORDS]){0, 0, 3, UINT64_MAX, 9});
+    assert_true(value_of(hash_u64(5)) == 24);
+}
+
+static void zeros_and_ends_tell_strings_apart(void **state)
+{
+    static const uint8_t zeros[24];
+
+    (void)state;
+    set_key(11, 12);
+    for (size_t a = 0; a < sizeof(zeros); a++) {
+        for (size_t b = 0; b < a; b++) {
+            assert_true(hash_bytes(zeros, a, 0) != hash_bytes(zeros, b, 0));
+        }
+    }
+    assert_true(hash_bytes("\1", 1, 0) != hash_bytes("", 0, 0));
+    assert_true(hash_bytes("", 0, 1) != hash_bytes("", 0, UINT64_C(1) << 32));
+}
+
+enum { NUMBERED = 100000, SLOTS = 1 << 17 };
+
+/* How far one has to look in a table with linear probing, at worst, for names in a row. */
+static size_t longest_probe(void)
+{
+    bool *taken = calloc(SLOTS, sizeof(*taken));
+    size_t longest = 0;
+    char name[32];
+
+    for (int i = 0; i < NUMBERED; i++) {
+        size_t at = hash_bytes(name, (size_t)snprintf(name, sizeof(name), "n-%010d", i), 1);
+        size_t n = 0;
+
+        for (; taken[(at + n) % SLOTS]; n++) {
+        }
+        taken[(at + n) % SLOTS] = true;
+        longest = n > longest ? n : longest;
+    }
+    free(taken);
+    return longest;
+}
+
+static void numbered_names_do_not_cluster(void **state)
+{
+    (void)state;
+    for (uint64_t key = 1; key < 6; key++) {
+        set_key(key * 0x9e3779b97f4a7c15u, key * 0xbf58476d1ce4e5b9u);
+        assert_in_range(longest_probe(), 1, 400); /* some 150 to 200 if it were drawn by lot */
+    }
 }
 
 static void pieces_hash_as_the_whole(void **state)
@@ -102,9 +172,9 @@ static void names_chosen_for_one_key_are_scattered_under_another(void **state)
     int n_buckets = 0;
 
     (void)state;
-    hash_set_key(1, 2);
+    set_key(1, 2);
     choose(names);
-    hash_set_key(1, 3);
+    set_key(1, 3);
     for (int i = 0; i < CHOSEN; i++) {
         size_t bucket = hash_bytes(names[i], strlen(names[i]), 0) & MASK;
 
@@ -119,16 +189,19 @@ static void numbers_are_keyed_too(void **state)
     uint64_t before;
 
     (void)state;
-    hash_set_key(1, 2);
+    set_key(1, 2);
     before = hash_u64(7);
-    hash_set_key(5, 2);
+    set_key(5, 2);
     assert_true(hash_u64(7) != before);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_siphash_of_the_salt_and_the_bytes),
+        cmocka_unit_test(it_is_a_polynomial_in_the_key),
+        cmocka_unit_test(the_value_goes_through_a_linear_function),
+        cmocka_unit_test(zeros_and_ends_tell_strings_apart),
+        cmocka_unit_test(numbered_names_do_not_cluster),
         cmocka_unit_test(pieces_hash_as_the_whole),
         cmocka_unit_test(names_chosen_for_one_key_are_scattered_under_another),
         cmocka_unit_test(numbers_are_keyed_too),

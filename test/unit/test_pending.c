@@ -175,7 +175,9 @@ static void ephemerals_that_only_exist_here_are_found(void **state)
     begin(&w, false);
     tree_add(w.tree, tree_find(w.tree, bytes_str("/")), bytes_str("old"), BYTES_NULL, ACL_OPEN,
              &(struct stat_persisted){.ephemeral_owner = 9});
-    pending_set(&w.pending, w.one, bytes_str("/new"), &v, NULL);
+    for (char path[] = "/new9"; path[4] > '0'; path[4]--) { /* in an order of their own */
+        pending_set(&w.pending, w.one, bytes_str(path), &v, NULL);
+    }
     pending_set(&w.pending, w.one, bytes_str("/old"), &v, NULL);
     v.stat.ephemeral_owner = 8;
     pending_set(&w.pending, w.one, bytes_str("/other"), &v, NULL);
@@ -183,7 +185,7 @@ static void ephemerals_that_only_exist_here_are_found(void **state)
     pending_set(&w.pending, w.one, bytes_str("/gone"), &v, NULL);
     strbuf_init(&found, STRBUF_NO_LIMIT);
     pending_each_ephemeral(&w.pending, 9, note, &found);
-    assert_string_equal(strbuf_cstr(&found), "/new");
+    assert_string_equal(strbuf_cstr(&found), "/new9/new8/new7/new6/new5/new4/new3/new2/new1");
     strbuf_fini(&found);
     end(&w);
 }
