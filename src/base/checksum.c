@@ -113,6 +113,108 @@ CLMUL static uint32_t crc_tail(uint32_t crc, const uint8_t *p, size_t len)
     return len >= 4 ? sum : sum ^ crc >> 8 * len;
 }
 
+/* ---- Adler-32 ----
+ *
+ * Two sums modulo 65521: `low` of the bytes, and `high` of all that `low` has been. A block of n
+ * bytes adds n times the `low` from before it to `high`, and its bytes times n, n - 1, ... 1. The
+ * vectors hold parts of the two sums, to be added up at the end; nothing overflows 32 bits within
+ * ADLER_STRETCH bytes (zlib's NMAX). */
+#define SSSE3 __attribute__((target("ssse3")))
+
+enum { ADLER_PRIME = 65521, ADLER_STRETCH = 5552 / 32 * 32 };
+
+struct adler {
+    __m128i low, high;
+};
+
+SSSE3 static inline __m128i weighed(__m128i block, __m128i weights)
+{
+    return _mm_madd_epi16(_mm_maddubs_epi16(block, weights), _mm_set1_epi16(1));
+}
+
+SSSE3 static inline void adler_32_bytes(struct adler *a, const uint8_t *p)
+{
+    const __m128i first =
+        _mm_setr_epi8(32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17);
+    const __m128i second = _mm_setr_epi8(16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1);
+    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i y = _mm_loadu_si128((const __m128i *)(const void *)(p + 16));
+
+    a->high = _mm_add_epi32(a->high, _mm_slli_epi32(a->low, 5));
+    a->high = _mm_add_epi32(a->high, _mm_add_epi32(weighed(x, first), weighed(y, second)));
+    a->low = _mm_add_epi32(a->low, _mm_add_epi32(_mm_sad_epu8(x, _mm_setzero_si128()),
+                                                 _mm_sad_epu8(y, _mm_setzero_si128())));
+}
+
+/* The last `len` bytes of `block`, from 1 to 16; those before them are 0 and count for nothing. */
+SSSE3 static inline void adler_block(struct adler *a, __m128i block, size_t len)
+{
+    const __m128i weights = _mm_setr_epi8(16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1);
+    __m128i times = _mm_mul_epu32(a->low, _mm_set1_epi32((int)len));
+
+    a->high = _mm_add_epi32(a->high, _mm_add_epi32(times, weighed(block, weights)));
+    a->low = _mm_add_epi32(a->low, _mm_sad_epu8(block, _mm_setzero_si128()));
+}
+
+/* Fewer than 32 bytes; `before` of those in front of them may be read. */
+SSSE3 static inline void adler_rest(struct adler *a, const uint8_t *p, size_t len, size_t before)
+{
+    static const uint8_t mask[32] = {[16] = 255, 255, 255, 255, 255, 255, 255, 255,
+                                     255,        255, 255, 255, 255, 255, 255, 255};
+    wide few;
+
+    if (len >= 16) {
+        adler_block(a, _mm_loadu_si128((const __m128i *)(const void *)p), 16);
+        p += 16;
+        len -= 16;
+        before += 16;
+    }
+    if (len > 0 && before >= 16) {
+        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)(p + len - 16));
+
+        adler_block(
+            a, _mm_and_si128(block, _mm_loadu_si128((const __m128i *)(const void *)(mask + len))),
+            len);
+    } else if (len > 0) {
+        few = load_tail(p, len);
+        adler_block(a, _mm_set_epi64x((long long)(uint64_t)(few >> 64), (long long)(uint64_t)few),
+                    len);
+    }
+}
+
+SSSE3 static inline uint32_t sum_of_parts(__m128i parts)
+{
+    parts = _mm_add_epi32(parts, _mm_shuffle_epi32(parts, 0x4e));
+    parts = _mm_add_epi32(parts, _mm_shuffle_epi32(parts, 0xb1));
+    return (uint32_t)_mm_cvtsi128_si32(parts);
+}
+
+/* At most ADLER_STRETCH bytes. */
+SSSE3 static uint32_t adler_stretch(uint32_t sum, const uint8_t *p, size_t len)
+{
+    struct adler a = {_mm_cvtsi32_si128((int)(sum & 0xffff)), _mm_cvtsi32_si128((int)(sum >> 16))};
+    size_t at = 0;
+
+    for (; len - at >= 32; at += 32) {
+        adler_32_bytes(&a, p + at);
+    }
+    adler_rest(&a, p + at, len - at, at);
+    return sum_of_parts(a.high) % ADLER_PRIME << 16 | sum_of_parts(a.low) % ADLER_PRIME;
+}
+
+uint32_t checksum_adler32(uint32_t sum, const void *data, size_t len)
+{
+    const uint8_t *p = data;
+
+    if (!__builtin_cpu_supports("ssse3")) {
+        return len == 0 ? sum : (uint32_t)adler32_z(sum, p, len);
+    }
+    for (; len > ADLER_STRETCH; len -= ADLER_STRETCH, p += ADLER_STRETCH) {
+        sum = adler_stretch(sum, p, ADLER_STRETCH);
+    }
+    return len == 0 ? sum : adler_stretch(sum, p, len);
+}
+
 uint32_t checksum_crc32(uint32_t crc, const void *data, size_t len)
 {
     const uint8_t *p = data;
@@ -132,6 +234,11 @@ uint32_t checksum_crc32(uint32_t crc, const void *data, size_t len)
 }
 
 #else
+
+uint32_t checksum_adler32(uint32_t sum, const void *data, size_t len)
+{
+    return len == 0 ? sum : (uint32_t)adler32_z(sum, data, len);
+}
 
 uint32_t checksum_crc32(uint32_t crc, const void *data, size_t len)
 {

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/assert.h"
+#include "base/checksum.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "pawl/error.h"
@@ -29,8 +29,8 @@ static void durable_print(char out[LINE_BYTES + 1], int64_t zxid)
 {
     int len = snprintf(out, LINE_BYTES + 1, "%016" PRIx64 " ", (uint64_t)zxid);
 
-    len += snprintf(out + len, (size_t)(LINE_BYTES + 1 - len), "%08lx\n",
-                    adler32(1, (const Bytef *)out, DIGITS));
+    len += snprintf(out + len, (size_t)(LINE_BYTES + 1 - len), "%08" PRIx32 "\n",
+                    checksum_adler32(1, out, DIGITS));
     ASSERT(len == LINE_BYTES);
 }
 

@@ -367,7 +367,7 @@ static bool read_nodes(struct loader *l)
 
 static bool read_seal(struct loader *l)
 {
-    uLong sum = source_sum(&l->source);
+    uint32_t sum = source_sum(&l->source);
     int64_t stored;
 
     if (!read_long(l, &stored)) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/checksum.h"
 #include "base/memory.h"
 #include "pawl/error.h"
 #include "wire/jute.h"
@@ -46,9 +47,9 @@ void source_fini(struct snapshot_source *s)
     disk_close(s->file);
 }
 
-uLong source_sum(struct snapshot_source *s)
+uint32_t source_sum(struct snapshot_source *s)
 {
-    s->sum = adler32(s->sum, s->summed, (uInt)(s->at - s->summed));
+    s->sum = checksum_adler32(s->sum, s->summed, (size_t)(s->at - s->summed));
     s->summed = s->at;
     return s->sum;
 }

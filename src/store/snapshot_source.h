@@ -25,7 +25,7 @@ struct snapshot_source {
     size_t input_len, input_at;
     z_stream gzip;
     const uint8_t *summed; /* up to here */
-    uLong sum;
+    uint32_t sum;
     uint64_t passed; /* bytes of earlier blocks */
     bool at_end;
     bool bad; /* the compressed form is broken */
@@ -46,7 +46,7 @@ static inline const uint8_t *source_peek(struct snapshot_source *s, size_t len)
 }
 
 /* Adler-32 of everything up to `at`. */
-uLong source_sum(struct snapshot_source *s);
+uint32_t source_sum(struct snapshot_source *s);
 
 /* How far into the uncompressed stream `at` is. */
 uint64_t source_offset(const struct snapshot_source *s);

@@ -22,6 +22,7 @@
 #include <zlib.h>
 
 #include "base/assert.h"
+#include "base/checksum.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
@@ -41,7 +42,7 @@ struct snapshot_file {
     struct disk_file *file;
     uint64_t position;
     uint64_t unsynced;
-    uLong sum;         /* of the uncompressed bytes so far */
+    uint32_t sum;      /* of the uncompressed bytes so far */
     z_stream gzip;     /* for SNAPSHOT_GZIP */
     struct strbuf raw; /* for SNAPSHOT_SNAPPY: a block not full yet */
     struct strbuf out; /* compressed, to be written */
@@ -185,7 +186,7 @@ int snapshot_file_write(struct snapshot_file *f, const void *data, size_t len)
         return 0;
     }
     ASSERT(len <= UINT32_MAX);
-    f->sum = adler32(f->sum, data, (uInt)len);
+    f->sum = checksum_adler32(f->sum, data, len);
     switch (f->codec) {
     case SNAPSHOT_GZIP:
         return gzip_write(f, data, len, Z_NO_FLUSH);

@@ -44,9 +44,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <zlib.h>
 
 #include "base/assert.h"
+#include "base/checksum.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "pawl/error.h"
@@ -113,7 +113,7 @@ enum txnlog_look txnlog_look_at(struct bytes bytes, size_t limit_bytes, struct t
         return LOOK_NO_MARK;
     }
     payload = bytes_of(p + TXNLOG_PAYLOAD_AT, len);
-    if (load_u64(p) != adler32(1, payload.data, len)) {
+    if (load_u64(p) != checksum_adler32(1, payload.data, (size_t)len)) {
         return LOOK_BAD_SUM;
     }
     switch (txn_read(payload, out)) {

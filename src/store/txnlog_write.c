@@ -21,9 +21,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <zlib.h>
 
 #include "base/assert.h"
+#include "base/checksum.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "pawl/error.h"
@@ -226,7 +226,7 @@ int64_t txnlog_fill_sums(uint8_t *records, size_t len)
         ASSERT(records[at + TXNLOG_PAYLOAD_AT + payload] == TXNLOG_MARK);
         ASSERT((int64_t)load_u64(records + at + TXNLOG_ZXID_AT) > zxid);
         zxid = (int64_t)load_u64(records + at + TXNLOG_ZXID_AT);
-        store_u64(records + at, adler32(1, records + at + TXNLOG_PAYLOAD_AT, (uInt)payload));
+        store_u64(records + at, checksum_adler32(1, records + at + TXNLOG_PAYLOAD_AT, payload));
         at += TXNLOG_FRAME_BYTES + payload;
     }
     ASSERT(at == len);
