@@ -49,6 +49,31 @@ static inline int bytes_order(struct bytes a, struct bytes b)
     return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
 }
 
+/* The last `c` there is, or NULL. A word of eight at a time, from the end. */
+static inline const uint8_t *bytes_last(struct bytes b, uint8_t c)
+{
+    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    const uint64_t wanted = UINT64_C(0x0101010101010101) * c;
+    size_t end = b.len;
+    uint64_t word;
+
+    for (; end >= 8; end -= 8) {
+        memcpy(&word, b.data + end - 8, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        word = __builtin_bswap64(word);
+#endif
+        word ^= wanted;
+        word = ~(((word & low) + low) | word | low); /* the high bit where a byte was `c` */
+        if (word != 0) {
+            return b.data + end - 1 - (size_t)__builtin_clzll(word) / 8;
+        }
+    }
+    while (end > 0 && b.data[end - 1] != c) {
+        end--;
+    }
+    return end == 0 ? NULL : b.data + end - 1;
+}
+
 static inline bool bytes_equal_str(struct bytes a, const char *s)
 {
     return a.data != NULL && a.len == strlen(s) && memcmp(a.data, s, a.len) == 0;

@@ -224,6 +224,7 @@ struct tree *tree_new(const struct tree_options *options)
     map_init(&t->owners);
     map_init(&t->sessions);
     strbuf_init(&t->path, STRBUF_NO_LIMIT);
+    t->last_parent = must_zalloc(sizeof(*t->last_parent));
     index_init(t);
     tree_add(t, 0, bytes_str(""), bytes_str(""), ACL_OPEN, &(struct stat_persisted){0});
     ASSERT(t->count == 1);
@@ -255,6 +256,7 @@ void tree_free(struct tree *t)
     map_fini(&t->sessions);
     strbuf_fini(&t->path);
     index_fini(t);
+    free(t->last_parent);
     acl_table_free(t->acls);
     free(t->nodes);
     free(t);
@@ -286,10 +288,43 @@ void tree_add_system_nodes(struct tree *t)
 
 /* ---- reading ---- */
 
+/* `path` is without the first '/'. */
+static znode_id walk_down(const struct tree *t, struct bytes path)
+{
+    const uint8_t *p = path.data, *slash, *end = path.data + path.len;
+    znode_id id = ROOT_ID;
+
+    for (; id != 0; p = slash + 1) {
+        slash = memchr(p, '/', (size_t)(end - p));
+        if (slash == NULL) {
+            return index_find(t, id, p, (size_t)(end - p));
+        }
+        id = index_find(t, id, p, (size_t)(slash - p));
+    }
+    return 0;
+}
+
+static znode_id find_parent(const struct tree *t, struct bytes path)
+{
+    struct last_parent *last = t->last_parent;
+    znode_id id;
+
+    if (last->id != 0 && last->len == path.len && memcmp(last->path, path.data, path.len) == 0) {
+        return last->id;
+    }
+    id = walk_down(t, path);
+    if (id != 0 && path.len <= LAST_PARENT_BYTES) {
+        last->id = id;
+        last->len = (uint32_t)path.len;
+        memcpy(last->path, path.data, path.len);
+    }
+    return id;
+}
+
 znode_id tree_find(const struct tree *t, struct bytes path)
 {
-    const uint8_t *p, *slash, *end;
-    znode_id id = ROOT_ID;
+    const uint8_t *name;
+    znode_id parent = ROOT_ID;
 
     if (bytes_is_null(path)) {
         return 0;
@@ -300,15 +335,11 @@ znode_id tree_find(const struct tree *t, struct bytes path)
     if (path.data[0] != '/') {
         return 0;
     }
-    end = path.data + path.len;
-    for (p = path.data + 1; id != 0; p = slash + 1) {
-        slash = memchr(p, '/', (size_t)(end - p));
-        if (slash == NULL) {
-            return index_find(t, id, p, (size_t)(end - p));
-        }
-        id = index_find(t, id, p, (size_t)(slash - p));
+    name = bytes_last(path, '/') + 1;
+    if (name > path.data + 1) {
+        parent = find_parent(t, bytes_of(path.data + 1, (size_t)(name - path.data) - 2));
     }
-    return 0;
+    return parent == 0 ? 0 : index_find(t, parent, name, (size_t)(path.data + path.len - name));
 }
 
 znode_id tree_child(const struct tree *t, znode_id parent, struct bytes name)
@@ -684,6 +715,9 @@ void tree_remove(struct tree *t, znode_id id)
     ASSERT(id != ROOT_ID);
     ASSERT(n->more == NULL || n->more->n_children == 0);
     tell_before_change(t, id);
+    if (id == t->last_parent->id) {
+        t->last_parent->id = 0;
+    }
     t->data_size -= counted_size(t, id);
     t->digest -= n->digest;
     if (n->more != NULL && n->more->owner != 0) {

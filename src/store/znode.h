@@ -48,12 +48,22 @@ struct session_row {
     int32_t timeout_ms;
 };
 
+/* The parent that was looked up last: requests come in runs under one. It is right as long as the
+ * node is there, since no node moves, and none goes before its children. */
+enum { LAST_PARENT_BYTES = 255 };
+struct last_parent {
+    znode_id id; /* 0: none */
+    uint32_t len;
+    uint8_t path[LAST_PARENT_BYTES]; /* without the first '/' */
+};
+
 struct tree {
     struct tree_options options;
     struct znode **nodes; /* by id; a free slot holds the next free one, see slot_free() */
     znode_id n_slots;     /* in use so far, slot 0 included */
     znode_id slot_capacity;
     znode_id first_free;
+    struct last_parent *last_parent; /* reading a tree remembers, too */
     struct index_slot *index;
     uint32_t index_mask;
     int64_t count;

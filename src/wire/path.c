@@ -34,6 +34,35 @@ static bool is_dots(const uint8_t *name, size_t len)
     return (len == 1 && name[0] == '.') || (len == 2 && name[0] == '.' && name[1] == '.');
 }
 
+static uint64_t path_load_8(const uint8_t *p)
+{
+    uint64_t word;
+
+    memcpy(&word, p, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+/* How many characters from `p` on, eight at most, are ASCII, printable, and no '/'. Each of the
+ * three terms sets the high bit of the first byte that is not; borrows and carries come from such
+ * bytes only, so what they do to later ones does not matter. */
+static size_t count_plain(struct bytes path, const uint8_t *p)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    size_t left = (size_t)(path.data + path.len - p);
+    uint64_t word, special;
+
+    if (path.len < 8) {
+        return *p >= 0x20 && *p < 0x7f && *p != '/' ? 1 : 0;
+    }
+    word = left >= 8 ? path_load_8(p) : path_load_8(p + left - 8) >> 8 * (8 - left);
+    special = (word - each * 0x20) | ((word + each) | word) | ((word ^ each * '/') - each);
+    special &= each * 0x80;
+    return special == 0 ? 8 : (size_t)__builtin_ctzll(special) / 8;
+}
+
 bool path_is_valid(struct bytes path)
 {
     const uint8_t *component, *p, *end;
@@ -49,8 +78,8 @@ bool path_is_valid(struct bytes path)
     end = path.data + path.len;
     component = path.data + 1;
     for (p = component; p < end; p += n) {
-        if (*p >= 0x20 && *p < 0x7f && *p != '/') {
-            n = 1;
+        n = count_plain(path, p);
+        if (n > 0) {
             continue;
         }
         n = decode_char(p, (size_t)(end - p), &c);
@@ -79,12 +108,9 @@ bool path_has_slash_no_nul(struct bytes path)
 
 static size_t path_last_slash(struct bytes path)
 {
-    size_t i = path.len;
+    const uint8_t *last = bytes_last(path, '/');
 
-    while (i > 0 && path.data[i - 1] != '/') {
-        i--;
-    }
-    return i;
+    return last == NULL ? 0 : (size_t)(last - path.data) + 1;
 }
 
 struct bytes path_parent(struct bytes path)

@@ -53,6 +53,12 @@ static size_t well_formed_prefix(struct bytes b)
                 continue;
             }
         }
+        if (b.len >= 8) { /* the rest of them, with some of those before */
+            memcpy(&word, b.data + b.len - 8, 8);
+            if (b.len - at < 8 && (word & 0x8080808080808080u) == 0) {
+                return b.len;
+            }
+        }
         n = measure(b.data + at, b.len - at);
         if (n < 0) {
             break;

@@ -62,6 +62,46 @@ static void overlong_forms_are_not_valid(void **state)
     assert_true(path_is_valid(bytes_str("/\xe0\xa0\x80")));  /* U+0800, the first of three */
 }
 
+/* Wherever it stands: they are looked at eight at a time where that goes. */
+static void every_byte_is_judged_at_every_place(void **state)
+{
+    (void)state;
+    for (size_t len = 3; len < 28; len++) {
+        for (size_t at = 1; at < len; at++) {
+            for (int byte = 0; byte < 256; byte++) {
+                uint8_t path[28] = "/abc ~!defghi-klmnopqrs_uvw";
+                bool valid = byte >= 0x20 && byte < 0x7f;
+
+                path[at] = (uint8_t)byte;
+                if (byte == '/') {
+                    valid = at > 1 && at < len - 1;
+                }
+                assert_int_equal(path_is_valid(bytes_of(path, len)), valid);
+            }
+        }
+    }
+}
+
+static void the_last_slash_is_found_at_every_place(void **state)
+{
+    uint8_t path[40];
+
+    (void)state;
+    for (size_t len = 1; len <= sizeof(path); len++) {
+        for (size_t at = 0; at < len; at++) {
+            memset(path, '/' + 0x80, len); /* no '/', but all of its other bits */
+            memset(path, '/', at);
+            path[at] = '/';
+            if (at + 1 < len) {
+                path[at + 1] = '/' + 1;
+            }
+            assert_ptr_equal(path_name(bytes_of(path, len)).data, path + at + 1);
+            assert_ptr_equal(bytes_last(bytes_of(path, len), '/'), path + at);
+            assert_null(bytes_last(bytes_of(path + at + 1, len - at - 1), '/'));
+        }
+    }
+}
+
 static void parent_and_name_split_at_the_last_slash(void **state)
 {
     (void)state;
@@ -118,6 +158,8 @@ int main(void)
         cmocka_unit_test(null_is_no_path),
         cmocka_unit_test(characters_cut_off_at_the_end_are_not_valid),
         cmocka_unit_test(overlong_forms_are_not_valid),
+        cmocka_unit_test(every_byte_is_judged_at_every_place),
+        cmocka_unit_test(the_last_slash_is_found_at_every_place),
         cmocka_unit_test(parent_and_name_split_at_the_last_slash),
         cmocka_unit_test(within_goes_by_whole_components),
         cmocka_unit_test(a_walk_meets_every_prefix_with_its_hash),

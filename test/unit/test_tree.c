@@ -319,6 +319,74 @@ static void the_number_of_a_node_that_is_gone_is_used_again(void **state)
     tree_free(t);
 }
 
+static void a_parent_that_was_made_anew_is_found_with_its_own_children(void **state)
+{
+    struct tree *t = new_tree();
+    znode_id other, parent, x;
+
+    (void)state;
+    add(t, "/", "a");
+    parent = add(t, "/a", "p");
+    x = add(t, "/a/p", "x");
+    assert_int_equal(find(t, "/a/p/x"), x); /* the parent is remembered */
+    tree_remove(t, x);
+    tree_remove(t, parent);
+    assert_int_equal(find(t, "/a/p/x"), 0);
+    other = add(t, "/", "taken");
+    assert_int_equal(other, parent); /* the number is used again */
+    add(t, "/taken", "x");
+    assert_int_equal(find(t, "/a/p/x"), 0);
+    add(t, "/a", "p");
+    assert_int_equal(find(t, "/a/p/x"), 0);
+    add(t, "/a/p", "x");
+    assert_int_equal(tree_parent(t, find(t, "/a/p/x")), find(t, "/a/p"));
+    assert_int_not_equal(find(t, "/a/p"), other);
+    tree_free(t);
+}
+
+static void paths_with_one_parent_and_with_others_take_turns(void **state)
+{
+    static const char *const parents[] = {"/a", "/b", "/a/c", "/", "/ab"};
+    struct tree *t = new_tree();
+    char path[64];
+
+    (void)state;
+    add(t, "/", "a");
+    add(t, "/", "b");
+    add(t, "/a", "c");
+    add(t, "/", "ab");
+    for (size_t i = 0; i < TEST_COUNT(parents); i++) {
+        add(t, parents[i], "x");
+    }
+    for (size_t i = 0; i < 100; i++) {
+        const char *parent = parents[i * i / 2 % TEST_COUNT(parents)];
+
+        snprintf(path, sizeof(path), "%s/x", strcmp(parent, "/") == 0 ? "" : parent);
+        assert_int_equal(tree_parent(t, find(t, path)), find(t, parent));
+        snprintf(path, sizeof(path), "%s//x", strcmp(parent, "/") == 0 ? "" : parent);
+        assert_int_equal(find(t, path), 0);
+    }
+    tree_free(t);
+}
+
+/* Longer than what is remembered of a parent's path. */
+static void deep_paths_are_found_again_and_again(void **state)
+{
+    struct tree *t = new_tree();
+    char path[1000] = "";
+
+    (void)state;
+    for (int i = 0; i < 60; i++) {
+        znode_id id = add(t, i == 0 ? "/" : path, "component");
+
+        strcat(path, "/component");
+        assert_int_equal(find(t, path), id);
+        assert_int_equal(find(t, path), id);
+    }
+    tree_check(t);
+    tree_free(t);
+}
+
 static void many_children_are_all_found(void **state)
 {
     enum { N = 20000 };
@@ -573,6 +641,9 @@ int main(void)
         cmocka_unit_test(a_node_may_change_its_owner),
         cmocka_unit_test(sessions_are_put_and_removed),
         cmocka_unit_test(the_number_of_a_node_that_is_gone_is_used_again),
+        cmocka_unit_test(a_parent_that_was_made_anew_is_found_with_its_own_children),
+        cmocka_unit_test(paths_with_one_parent_and_with_others_take_turns),
+        cmocka_unit_test(deep_paths_are_found_again_and_again),
         cmocka_unit_test(many_children_are_all_found),
         cmocka_unit_test(a_walk_is_told_of_each_unvisited_node_before_it_changes),
         cmocka_unit_test(random_changes_leave_what_the_model_says),

@@ -49,6 +49,23 @@ static void malformed_bytes_are_read_as_java_reads_them(void **state)
     strbuf_fini(&scratch);
 }
 
+static void one_bad_byte_is_found_wherever_it_is(void **state)
+{
+    struct strbuf scratch;
+
+    (void)state;
+    strbuf_init(&scratch, STRBUF_NO_LIMIT);
+    for (size_t len = 1; len < 30; len++) {
+        for (size_t at = 0; at < len; at++) {
+            uint8_t text[30] = "abcdefghijklmnopqrstuvwxyzabc";
+
+            text[at] = 0xff;
+            assert_int_equal(utf8_repaired(bytes_of(text, len), &scratch).len, len + 2);
+        }
+    }
+    strbuf_fini(&scratch);
+}
+
 static void what_is_well_formed_is_not_copied(void **state)
 {
     struct bytes input = bytes_str("/services/caf\xc3\xa9/\xe4\xb8\xad");
@@ -66,6 +83,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(malformed_bytes_are_read_as_java_reads_them),
+        cmocka_unit_test(one_bad_byte_is_found_wherever_it_is),
         cmocka_unit_test(what_is_well_formed_is_not_copied),
     };
 
