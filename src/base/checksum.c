@@ -21,7 +21,7 @@ __extension__ typedef unsigned __int128 wide;
 #define POLYNOMIAL   0x01db710641
 #define BARRETT      0x01f7011641
 
-#define CLMUL        __attribute__((target("pclmul,sse4.1")))
+#define CLMUL        __attribute__((target("pclmul,sse4.1,ssse3")))
 
 CLMUL static inline __m128i load(const uint8_t *p)
 {
@@ -53,7 +53,29 @@ CLMUL static uint32_t reduce(__m128i sum)
     return (uint32_t)_mm_extract_epi32(_mm_xor_si128(sum, t), 1);
 }
 
-/* `len` is a multiple of 16 and not 0; `crc` goes in and comes out inverted. */
+/* Sixteen bytes of it from `len` on: an index for a shuffle that moves a block by so many bytes
+ * towards its end, and zeros before; from 16 + `len` on, towards its beginning. */
+static const uint8_t moves[48] = {128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128,
+                                  128, 128, 128, 128, 0,   1,   2,   3,   4,   5,   6,   7,
+                                  8,   9,   10,  11,  12,  13,  14,  15,  128, 128, 128, 128,
+                                  128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128};
+
+/* The same for a mask: the last `len` bytes. */
+static const uint8_t last_bytes[32] = {[16] = 255, 255, 255, 255, 255, 255, 255, 255,
+                                       255,        255, 255, 255, 255, 255, 255, 255};
+
+/* `len` more bytes, 1 to 15, that end at `end`; the sixteen before `end` may be read. The sum and
+ * they are folded as two blocks, of which the first begins with zeros. */
+CLMUL static inline __m128i fold_rest(__m128i sum, __m128i keys16, const uint8_t *end, size_t len)
+{
+    __m128i rest = _mm_and_si128(load(end - 16), load(last_bytes + len));
+    __m128i first = _mm_shuffle_epi8(sum, load(moves + len));
+    __m128i second = _mm_shuffle_epi8(sum, load(moves + 16 + len));
+
+    return fold(first, keys16, _mm_or_si128(second, rest));
+}
+
+/* 16 bytes or more; `crc` goes in and comes out inverted. */
 CLMUL static uint32_t crc_blocks(uint32_t crc, const uint8_t *p, size_t len)
 {
     const __m128i keys16 = _mm_set_epi64x(FOLD_16_HIGH, FOLD_16_LOW);
@@ -75,8 +97,11 @@ CLMUL static uint32_t crc_blocks(uint32_t crc, const uint8_t *p, size_t len)
         }
         a = fold(fold(fold(a, keys16, b), keys16, c), keys16, d);
     }
-    for (; p < end; p += 16) {
+    for (; end - p >= 16; p += 16) {
         a = fold(a, keys16, load(p));
+    }
+    if (p < end) {
+        a = fold_rest(a, keys16, end, (size_t)(end - p));
     }
     return reduce(a);
 }
@@ -159,8 +184,6 @@ SSSE3 static inline void adler_block(struct adler *a, __m128i block, size_t len)
 /* Fewer than 32 bytes; `before` of those in front of them may be read. */
 SSSE3 static inline void adler_rest(struct adler *a, const uint8_t *p, size_t len, size_t before)
 {
-    static const uint8_t mask[32] = {[16] = 255, 255, 255, 255, 255, 255, 255, 255,
-                                     255,        255, 255, 255, 255, 255, 255, 255};
     wide few;
 
     if (len >= 16) {
@@ -172,9 +195,10 @@ SSSE3 static inline void adler_rest(struct adler *a, const uint8_t *p, size_t le
     if (len > 0 && before >= 16) {
         __m128i block = _mm_loadu_si128((const __m128i *)(const void *)(p + len - 16));
 
-        adler_block(
-            a, _mm_and_si128(block, _mm_loadu_si128((const __m128i *)(const void *)(mask + len))),
-            len);
+        adler_block(a,
+                    _mm_and_si128(
+                        block, _mm_loadu_si128((const __m128i *)(const void *)(last_bytes + len))),
+                    len);
     } else if (len > 0) {
         few = load_tail(p, len);
         adler_block(a, _mm_set_epi64x((long long)(uint64_t)(few >> 64), (long long)(uint64_t)few),
@@ -218,19 +242,14 @@ uint32_t checksum_adler32(uint32_t sum, const void *data, size_t len)
 uint32_t checksum_crc32(uint32_t crc, const void *data, size_t len)
 {
     const uint8_t *p = data;
-    size_t blocks = len & ~(size_t)15;
 
     if (!__builtin_cpu_supports("pclmul")) {
         return len == 0 ? crc : (uint32_t)crc32(crc, p, (uInt)len);
     }
-    crc = ~crc;
-    if (blocks > 0) {
-        crc = crc_blocks(crc, p, blocks);
+    if (len >= 16) {
+        return ~crc_blocks(~crc, p, len);
     }
-    if (len > blocks) {
-        crc = crc_tail(crc, p + blocks, len - blocks);
-    }
-    return ~crc;
+    return len == 0 ? crc : ~crc_tail(~crc, p, len);
 }
 
 #else
