@@ -306,6 +306,9 @@ static void commit_apply(struct server *s, const struct txn *txn)
     make_room_for_results(s, txn);
     s->applied_zxid = txn->header.zxid;
     s->results[0] = (struct apply_result){0};
+    if (s->proposer != NULL) {
+        proposer_apply(s->proposer, txn);
+    }
     apply_txn(&s->apply, txn, s->results, s->n_results);
     if (s->proposer != NULL) {
         proposer_applied(s->proposer, txn->header.zxid);

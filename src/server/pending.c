@@ -18,6 +18,10 @@ struct record {
     uint8_t path[];
 };
 
+/* Of so many transactions one has its digests computed again when it is applied: a difference
+ * between what is prepared and what is applied is found here, not only by learners. */
+enum { CHECKED_EVERY = 16 };
+
 /* What a record was before a multi touched it. */
 struct undo {
     struct list link;
@@ -62,6 +66,68 @@ void pending_fini(struct pending_table *t)
         free(r);
     }
     map_fini(&t->records);
+    free(t->digests.items);
+}
+
+/* ---- digests ---- */
+
+static struct foreseen_digest *next_digest(struct pending_digests *d)
+{
+    size_t n = d->end - d->first;
+
+    if (d->end == d->capacity && d->first > n) {
+        memcpy(d->items, d->items + d->first, n * sizeof(*d->items));
+        d->first = 0;
+        d->end = n;
+    }
+    if (d->end == d->capacity) {
+        d->capacity = d->capacity == 0 ? 64 : d->capacity * 2;
+        d->items = must_realloc(d->items, d->capacity * sizeof(*d->items));
+    }
+    return &d->items[d->end++];
+}
+
+static void foresee(struct pending_table *t, int64_t zxid, struct bytes path,
+                    const struct node_view *v)
+{
+    const struct stat_persisted *s = &v->stat;
+
+    if (t->in_multi) {
+        return;
+    }
+    *next_digest(&t->digests) = (struct foreseen_digest){.zxid = zxid,
+                                                         .mzxid = s->mzxid,
+                                                         .pzxid = s->pzxid,
+                                                         .version = s->version,
+                                                         .cversion = s->cversion,
+                                                         .aversion = s->aversion,
+                                                         .path_len = (uint32_t)path.len,
+                                                         .data_len = (uint32_t)v->data_len,
+                                                         .digest = v->digest};
+}
+
+void pending_apply(struct pending_table *t, int64_t zxid)
+{
+    struct pending_digests *d = &t->digests;
+    size_t n = 0;
+
+    while (d->first + n < d->end && d->items[d->first + n].zxid == zxid) {
+        n++;
+    }
+    tree_foresee(t->tree, d->items + d->first, n, zxid % CHECKED_EVERY == 0);
+}
+
+static void forget_digests(struct pending_table *t, int64_t zxid)
+{
+    struct pending_digests *d = &t->digests;
+
+    tree_foresee(t->tree, NULL, 0, false);
+    while (d->first < d->end && d->items[d->first].zxid <= zxid) {
+        d->first++;
+    }
+    if (d->first == d->end) {
+        d->first = d->end = 0;
+    }
 }
 
 static uint64_t hash_path(struct bytes path)
@@ -99,13 +165,15 @@ void node_view_of(const struct tree *tree, struct bytes path, struct node_view *
 
 void pending_look(const struct pending_table *t, struct bytes path, struct node_view *out)
 {
-    const struct record *r = t->records.count == 0 ? NULL : pending_find(t, path, hash_path(path));
+    uint64_t hash = hash_path(path);
+    const struct record *r = pending_find(t, path, hash);
 
     if (r != NULL) {
         *out = r->view;
     } else {
         node_view_of(t->tree, path, out);
     }
+    out->hash = hash;
 }
 
 static void begin_digest(struct pending_table *t, struct bytes path, struct node_view *v,
@@ -123,8 +191,8 @@ static void begin_digest(struct pending_table *t, struct bytes path, struct node
 }
 
 /* The tree's digest as it will be: the node's old share goes, its new one comes. */
-static void update_digest(struct pending_table *t, struct bytes path, struct node_view *v,
-                          const struct bytes *data)
+static void update_digest(struct pending_table *t, int64_t zxid, struct bytes path,
+                          struct node_view *v, const struct bytes *data)
 {
     if (!t->with_digest || !node_has_digest(path)) {
         return;
@@ -135,6 +203,7 @@ static void update_digest(struct pending_table *t, struct bytes path, struct nod
         begin_digest(t, path, v, data);
         v->digest = node_digest_end(v->digest_begun, &v->stat);
         t->digest += v->digest;
+        foresee(t, zxid, path, v);
     } else {
         v->has_digest_begun = false;
     }
@@ -172,11 +241,11 @@ static struct record *add_record(struct pending_table *t, struct bytes path, uin
 void pending_set(struct pending_table *t, int64_t zxid, struct bytes path, struct node_view *view,
                  const struct bytes *data)
 {
-    uint64_t hash = hash_path(path);
+    uint64_t hash = view->hash == 0 ? hash_path(path) : view->hash;
     struct record *r = pending_find(t, path, hash);
     bool is_new = r == NULL;
 
-    update_digest(t, path, view, data);
+    update_digest(t, zxid, path, view, data);
     if (is_new) {
         r = add_record(t, path, hash);
     }
@@ -209,6 +278,7 @@ void pending_applied(struct pending_table *t, int64_t zxid)
 
     ASSERT(zxid >= t->applied_zxid);
     t->applied_zxid = zxid;
+    forget_digests(t, zxid);
     while ((r = oldest_record(t)) != NULL && r->zxid <= zxid) {
         drop_record(t, r);
     }

@@ -3,13 +3,22 @@
  *
  * A write is checked against this, so that pipelined writes see each other. A node that some
  * transaction in flight changes has a record here; all others are as the tree has them. A record
- * belongs to the last transaction that touched it and goes when that one is applied. */
+ * belongs to the last transaction that touched it and goes when that one is applied.
+ *
+ * The digest of each node after each transaction is known here, and handed to the tree when the
+ * transaction is applied, so that it is computed once. */
 #ifndef PAWL_SERVER_PENDING_H
 #define PAWL_SERVER_PENDING_H
 
 #include "base/list.h"
 #include "base/map.h"
 #include "store/tree.h"
+
+/* The digests of nodes after transactions in flight, the oldest first. */
+struct pending_digests {
+    struct foreseen_digest *items;
+    size_t first, end, capacity;
+};
 
 struct pending_table {
     struct tree *tree;
@@ -18,6 +27,7 @@ struct pending_table {
     int64_t applied_zxid; /* the tree has everything up to here */
     uint64_t digest;      /* of the tree as it will be */
     bool with_digest;
+    struct pending_digests digests; /* of transactions that are no multi */
     struct list undo; /* newest last; filled between multi_begin and keep or rollback */
     uint64_t undo_digest;
     bool in_multi;
@@ -25,6 +35,7 @@ struct pending_table {
 
 /* What is known of one node. A copy: filled by pending_look(), changed, given to pending_set(). */
 struct node_view {
+    uint64_t hash; /* of its path, if pending_look() filled it; 0: not known */
     bool exists;
     struct stat_persisted stat;
     int32_t n_children;
@@ -43,10 +54,14 @@ void pending_fini(struct pending_table *t);
 
 void pending_look(const struct pending_table *t, struct bytes path, struct node_view *out);
 
-/* From now on the node is like `view`, by transaction `zxid`, which is not older than any before.
- * `data`, if not NULL, is its new data. */
+/* From now on the node is like `view` (which was looked up at the same path, or made anew), by
+ * transaction `zxid`, which is not older than any before. `data`, if not NULL, is its new data. */
 void pending_set(struct pending_table *t, int64_t zxid, struct bytes path, struct node_view *view,
                  const struct bytes *data);
+
+/* Transaction `zxid`, which is one operation on a node, is applied between this and
+ * pending_applied(): the tree gets its digests from here. */
+void pending_apply(struct pending_table *t, int64_t zxid);
 
 /* Everything up to `zxid` has been applied: what it touched last is in the tree now. */
 void pending_applied(struct pending_table *t, int64_t zxid);

@@ -88,6 +88,31 @@ struct bytes proposer_prepare(struct proposer *p, const struct submission *q)
     return proposer_payload(p);
 }
 
+/* A multi or the end of a session may change several nodes with paths of one length. */
+static bool changes_one_node(const struct txn *txn)
+{
+    switch (txn->op.type) {
+    case TXN_CREATE:
+    case TXN_CREATE2:
+    case TXN_CREATE_CONTAINER:
+    case TXN_CREATE_TTL:
+    case TXN_DELETE:
+    case TXN_DELETE_CONTAINER:
+    case TXN_SET_DATA:
+    case TXN_SET_ACL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void proposer_apply(struct proposer *p, const struct txn *txn)
+{
+    if (changes_one_node(txn)) {
+        pending_apply(&p->prepare.pending, txn->header.zxid);
+    }
+}
+
 void proposer_applied(struct proposer *p, int64_t zxid)
 {
     ASSERT(zxid <= p->zxid);

@@ -27,6 +27,9 @@ void proposer_free(struct proposer *p);
  * until the next call. */
 struct bytes proposer_prepare(struct proposer *p, const struct submission *q);
 
+/* `txn` is applied next, and proposer_applied() follows. */
+void proposer_apply(struct proposer *p, const struct txn *txn);
+
 /* Everything up to `zxid` has been applied to the tree. */
 void proposer_applied(struct proposer *p, int64_t zxid);
 

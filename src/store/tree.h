@@ -46,6 +46,21 @@ void tree_free(struct tree *t);
 /* /zookeeper, /zookeeper/quota and /zookeeper/config, those that are missing. */
 void tree_add_system_nodes(struct tree *t);
 
+/* What the digest of a node will be when a transaction has been applied, computed by whoever made
+ * the transaction, and what the node will be by then. */
+struct foreseen_digest {
+    int64_t zxid; /* of the transaction */
+    int64_t mzxid, pzxid;
+    int32_t version, cversion, aversion;
+    uint32_t path_len, data_len;
+    uint32_t digest;
+};
+
+/* The changes from here on are those of one operation, to nodes whose paths differ in length: the
+ * digest of one that comes out as foreseen is taken from the list instead of being computed again;
+ * with `check` it is computed as well, and must be the same. `n` 0 ends it. */
+void tree_foresee(struct tree *t, const struct foreseen_digest *list, size_t n, bool check);
+
 /* ---- reading ---- */
 
 /* The node at `path`, or 0. Odd paths are simply not found; "" is an alias of "/". */

@@ -71,6 +71,9 @@ struct tree {
     int64_t data_size;
     size_t block_bytes;
     uint64_t digest;
+    const struct foreseen_digest *foreseen;
+    size_t n_foreseen;
+    bool check_foreseen;
     struct acl_table *acls;
     struct map owners;
     znode_id first_reapable;

@@ -131,6 +131,40 @@ static void what_is_kept_stays(void **state)
     end(&w);
 }
 
+/* So many in flight that the digests are moved and their memory grows. */
+static void each_transaction_hands_its_own_digest_to_the_tree(void **state)
+{
+    enum { N = 500, IN_FLIGHT = 150 };
+    struct bytes path = bytes_str("/a"), data = bytes_str("new");
+    uint64_t totals[N + 2];
+    struct node_view v;
+    struct world w;
+
+    (void)state;
+    begin(&w, true);
+    for (int64_t made = 2, applied = 2; applied < N; made++) {
+        if (made < N) {
+            v = look(&w, "/a");
+            v.stat.version++;
+            v.stat.mzxid = made;
+            v.data_len = 3;
+            pending_set(&w.pending, made, path, &v, &data);
+            totals[made] = w.pending.digest;
+        }
+        if (made - applied >= IN_FLIGHT || made >= N) {
+            pending_apply(&w.pending, applied);
+            tree_set_data(w.tree, tree_find(w.tree, path), data, applied, 0,
+                          (int32_t)(5 + applied - 1));
+            pending_applied(&w.pending, applied);
+            assert_true(tree_digest(w.tree) == totals[applied]);
+            applied++;
+        }
+    }
+    assert_int_equal(w.pending.records.count, 0);
+    tree_check(w.tree); /* computes them all */
+    end(&w);
+}
+
 static void an_acl_is_held_as_long_as_somebody_may_need_it(void **state)
 {
     static const uint8_t list[] = "\0\0\0\1\0\0\0\1\0\0\0\2ip\0\0\0\7"
@@ -268,6 +302,7 @@ int main(void)
         cmocka_unit_test(a_record_lasts_until_the_last_who_touched_it_is_applied),
         cmocka_unit_test(a_rollback_brings_everything_back),
         cmocka_unit_test(what_is_kept_stays),
+        cmocka_unit_test(each_transaction_hands_its_own_digest_to_the_tree),
         cmocka_unit_test(an_acl_is_held_as_long_as_somebody_may_need_it),
         cmocka_unit_test(ephemerals_that_only_exist_here_are_found),
         cmocka_unit_test(random_multis_are_kept_or_leave_no_trace),

@@ -240,6 +240,40 @@ static void the_digest_covers_data_and_stat_but_not_the_acl(void **state)
     tree_free(t);
 }
 
+static uint32_t digest_after_setting(struct tree *t, znode_id id, const char *data, int32_t version)
+{
+    tree_set_data(t, id, bytes_str(data), 9, 99, version);
+    return tree_node_digest(t, id);
+}
+
+static void a_foreseen_digest_is_taken_by_the_node_that_it_is_of_alone(void **state)
+{
+    struct tree *t = new_tree();
+    znode_id id = add(t, "/", "a"), deeper = add(t, "/a", "a");
+    struct foreseen_digest f = {
+        .mzxid = 9, .version = 4, .path_len = 2, .data_len = 3, .digest = 12345};
+    struct stat_persisted s;
+    uint32_t computed = digest_after_setting(t, id, "abc", 4);
+
+    (void)state;
+    tree_persisted(t, id, &s);
+    f.pzxid = s.pzxid;
+    f.cversion = s.cversion;
+    tree_foresee(t, &f, 1, false);
+    assert_int_equal(digest_after_setting(t, id, "abc", 4), 12345);
+    assert_int_not_equal(digest_after_setting(t, id, "abc", 5), 12345);
+    assert_int_not_equal(digest_after_setting(t, id, "abcd", 4), 12345);
+    assert_int_not_equal(digest_after_setting(t, deeper, "abc", 4), 12345);
+    f.digest = computed;
+    tree_foresee(t, &f, 1, true);
+    assert_int_equal(digest_after_setting(t, id, "abc", 4), computed);
+    f.digest = 12345;
+    tree_foresee(t, NULL, 0, false);
+    assert_int_equal(digest_after_setting(t, id, "abc", 4), computed);
+    tree_check(t);
+    tree_free(t);
+}
+
 /* ---- lists ---- */
 
 static void ephemerals_are_found_by_their_session(void **state)
@@ -637,6 +671,7 @@ int main(void)
         cmocka_unit_test(container_and_ttl_nodes_show_no_owner),
         cmocka_unit_test(what_an_owner_is_depends_on_the_options),
         cmocka_unit_test(the_digest_covers_data_and_stat_but_not_the_acl),
+        cmocka_unit_test(a_foreseen_digest_is_taken_by_the_node_that_it_is_of_alone),
         cmocka_unit_test(ephemerals_are_found_by_their_session),
         cmocka_unit_test(a_node_may_change_its_owner),
         cmocka_unit_test(sessions_are_put_and_removed),
