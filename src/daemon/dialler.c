@@ -45,8 +45,7 @@ struct dialler {
     size_t n_addresses, next_address;
     struct list efforts; /* that are under way */
     int timeout_ms;
-    int error;
-    bool all_refused;
+    int error; /* ECONNREFUSED as long as nobody came to anything else */
 };
 
 static void dialler_move(struct dialler *d, enum dialler_state next)
@@ -104,17 +103,20 @@ static void dialler_end_all(struct dialler *d)
 
 static void dialler_finish(struct dialler *d, int fd)
 {
-    int error = d->all_refused ? ECONNREFUSED : d->error;
+    int error = d->error;
 
     dialler_end_all(d);
     dialler_move(d, RESTING);
     d->done(d->arg, fd, fd >= 0 ? 0 : error);
 }
 
+/* A refusal means that nobody is there, which one address cannot say for the others: it never
+ * takes the place of a silence, whichever came last. */
 static void dialler_note(struct dialler *d, int error)
 {
-    d->error = error;
-    d->all_refused = d->all_refused && error == ECONNREFUSED;
+    if (error != ECONNREFUSED) {
+        d->error = error;
+    }
 }
 
 /* --- what efforts come to --- */
@@ -324,8 +326,7 @@ void dialler_start(struct dialler *d, const struct net_address *addresses, size_
     }
     d->next_target = d->next_address = d->n_addresses = 0;
     d->timeout_ms = timeout_ms;
-    d->error = ENOENT;
-    d->all_refused = n > 0;
+    d->error = n > 0 && n == d->n_targets ? ECONNREFUSED : ENOENT;
     dialler_move(d, DIALLING);
     uv_timer_start(&d->timer, dialler_on_timer, 0, 0); /* done() is not to be called from here */
 }

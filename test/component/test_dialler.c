@@ -154,6 +154,23 @@ static void one_that_says_nothing_has_its_time_and_no_more(void **state)
     close(nobody);
 }
 
+/* Its time is shorter than the moment after which the next one has its turn, so the refusal is
+ * the last that is heard. "Refused" would mean that nobody is there. */
+static void a_refusal_after_a_silence_is_not_the_outcome(void **state)
+{
+    struct net_address to[2] = {{.host = "127.0.0.1"}, {.host = "127.0.0.1"}};
+    int silent[SILENT_SOCKETS], nobody = bound_socket(-1, &to[1].port);
+
+    (void)state;
+    to[0].port = silent_socket(silent);
+    dialler_start(dialler, to, 2, 50);
+    UNTIL(n_done == 1);
+    assert_int_equal(last_fd, -1);
+    assert_int_equal(last_error, ETIMEDOUT);
+    close_all(silent);
+    close(nobody);
+}
+
 static void refused_is_what_all_have_refused(void **state)
 {
     struct net_address to[2] = {{.host = "127.0.0.1"}, {.host = "127.0.0.1"}};
@@ -167,7 +184,7 @@ static void refused_is_what_all_have_refused(void **state)
     dialler_start(dialler, to, 2, PATIENT_MS);
     UNTIL(n_done == 2);
     assert_int_equal(last_fd, -1);
-    assert_int_not_equal(last_error, 0);
+    assert_int_equal(last_error, ENOENT);
     to[1].host = "no-such-host.invalid";
     dialler_start(dialler, to, 2, PATIENT_MS);
     UNTIL(n_done == 3);
@@ -227,6 +244,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_that_says_nothing_does_not_hold_up_the_next, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(one_that_says_nothing_has_its_time_and_no_more, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_refusal_after_a_silence_is_not_the_outcome, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(refused_is_what_all_have_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_to_dial_is_nowhere, setup, teardown),
