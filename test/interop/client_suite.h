@@ -39,7 +39,7 @@ struct test {
     const char *name; /* the fact it proves */
     void (*run)(void);
     int flags;
-    int seconds; /* 0: the usual limit */
+    int seconds; /* 0: the usual limit, which is for one that hangs */
 };
 
 extern const struct test tests_data[], tests_create[], tests_acl[], tests_multi[], tests_watch[],
@@ -116,7 +116,7 @@ struct answer {
 };
 
 void answer_done(const struct pawl_reply *reply, void *answer);
-struct pawl_reply *answer_wait(struct pawl_client *c, struct answer *a); /* within 20 s */
+struct pawl_reply *answer_wait(struct pawl_client *c, struct answer *a);
 
 /* DO(get, c, "/a", NULL): the reply, a copy in scratch memory, never NULL. */
 #define DO(op, c, ...)                                                                            \
@@ -145,6 +145,9 @@ enum { MAX_RECORDED = 256 };
 
 /* Longer than anything takes on a machine that has other things to do. */
 enum { LONG_MS = 60000 };
+
+/* Long enough that nobody is taken for dead who only has to wait for its turn. */
+enum { USUAL_SESSION_MS = 30000 };
 
 struct recorded_event {
     enum pawl_event_type type;

@@ -45,7 +45,7 @@ static void states_follow_curator(void)
 
     EXPECT(states_reach(c, &states, PAWL_STATE_CONNECTED, LONG_MS));
     EXPECT_INT(pawl_client_state(c), PAWL_STATE_CONNECTED);
-    EXPECT(pawl_client_certain_ms(c) > 5000 && pawl_client_certain_ms(c) <= 10000);
+    EXPECT(pawl_client_certain_ms(c) > 5000 && pawl_client_certain_ms(c) <= USUAL_SESSION_MS);
     tcp_proxy_down(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, LONG_MS));
     EXPECT_INT(pawl_client_state(c), PAWL_STATE_SUSPENDED);
@@ -68,7 +68,7 @@ static void silence_suspends_after_two_thirds(void)
     int64_t began, took;
 
     options_for_test(&options);
-    options.session_timeout_ms = 1500;
+    options.session_timeout_ms = 4500; /* others may have to wait for their turn, but not so long */
     c = open_through(relay, &states, &options);
     EXPECT(states_reach(c, &states, PAWL_STATE_CONNECTED, LONG_MS));
     began = now_ms();
@@ -76,7 +76,7 @@ static void silence_suspends_after_two_thirds(void)
     tcp_proxy_hold_replies(relay, true);
     EXPECT(states_reach(c, &states, PAWL_STATE_SUSPENDED, LONG_MS));
     took = now_ms() - began;
-    EXPECT(took > 900);
+    EXPECT(took > 2900);
     tcp_proxy_up(relay);
     EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
     pawl_client_close(c);
@@ -154,32 +154,45 @@ static void stop_us_for(int ms)
     EXPECT(waitpid(pid, NULL, 0) == pid);
 }
 
-static void a_stopped_process_learns_that_its_session_is_gone(void)
+/* How long it takes after the stop until there is another session. */
+static int64_t learns_after_a_stop(const struct pawl_client_options *options, struct states *states)
 {
-    enum { TIMEOUT_MS = 2500 };
-    struct pawl_client_options options;
-    struct states states = {0};
-    struct pawl_client *c;
-    int64_t session, woken;
+    struct pawl_client *c = suite.main_client = open_with(options);
+    int64_t session, woken, took;
 
-    options_for_test(&options);
-    options.session_timeout_ms = TIMEOUT_MS;
-    options.on_state = on_state;
-    options.on_state_arg = &states;
-    c = open_main_with(&options);
-    EXPECT(states_reach(c, &states, PAWL_STATE_CONNECTED, LONG_MS));
+    EXPECT(states_reach(c, states, PAWL_STATE_CONNECTED, LONG_MS));
     session = pawl_client_session_id(c);
     EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_MODE_EPHEMERAL)));
-    stop_us_for(2 * TIMEOUT_MS + 500);
+    stop_us_for(2 * options->session_timeout_ms + 500);
     /* Known at once, before anything is heard; a new session may be there already, though. */
     EXPECT(pawl_client_certain_ms(c) == 0 || pawl_client_session_id(c) != session);
     woken = now_ms();
-    EXPECT(states_reach(c, &states, PAWL_STATE_RECONNECTED, LONG_MS));
-    EXPECT(now_ms() - woken < TIMEOUT_MS); /* the server said so: no need to wait for our clock */
-    expect_states(c, &states, "CONNECTED SUSPENDED LOST RECONNECTED");
+    EXPECT(states_reach(c, states, PAWL_STATE_RECONNECTED, LONG_MS));
+    took = now_ms() - woken;
+    expect_states(c, states, "CONNECTED SUSPENDED LOST RECONNECTED");
     EXPECT(pawl_client_session_id(c) != session);
     EXPECT_OK(DO(create, c, PAWL_CREATE(.path = at("e"), .mode = PAWL_MODE_EPHEMERAL)));
     pawl_client_close(c);
+    return took;
+}
+
+/* The server says so: no need to wait for our clock. Beside a busy machine it takes as long now and
+ * then, but not always. */
+static void a_stopped_process_learns_that_its_session_is_gone(void)
+{
+    struct pawl_client_options options;
+    struct states states = {0};
+    int tries = 1;
+
+    options_for_test(&options);
+    options.session_timeout_ms = 2500;
+    options.on_state = on_state;
+    options.on_state_arg = &states;
+    pawl_client_close(open_main());
+    while (learns_after_a_stop(&options, &states) >= options.session_timeout_ms) {
+        EXPECT(tries++ < 5);
+        states.n = 0;
+    }
 }
 
 /* Servers of Apache that are just starting take connections and forget them. */
@@ -685,7 +698,7 @@ static void attempts_are_spaced(void)
     int listener = socket(AF_INET, SOCK_STREAM, 0), n = 0;
     struct timeval limit = {.tv_sec = 0, .tv_usec = 100000};
     struct pawl_client *c;
-    int64_t end;
+    int64_t began, took;
 
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT(bind(listener, (struct sockaddr *)&address, len) == 0 && listen(listener, 64) == 0);
@@ -694,7 +707,8 @@ static void attempts_are_spaced(void)
     options_for_test(&options);
     options.servers = text("127.0.0.1:%d", ntohs(address.sin_port));
     EXPECT_INT(pawl_client_open(&options, &c), PAWL_OK);
-    for (end = now_ms() + 2000; now_ms() < end;) {
+    began = now_ms();
+    while ((took = now_ms() - began) < 2000 || (n < 2 && took < LONG_MS)) {
         int fd = accept(listener, NULL, NULL);
 
         if (fd >= 0) {
@@ -702,7 +716,7 @@ static void attempts_are_spaced(void)
             n++;
         }
     }
-    EXPECT(n >= 2 && n <= 40);
+    EXPECT(n >= 2 && n <= took / 50);
     pawl_client_close_within(c, 100);
     close(listener);
 }

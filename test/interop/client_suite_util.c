@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ANSWER_MS = 20000, QUIET_MS = 60 };
+enum { QUIET_MS = 60 };
 
 /* ---- expectations ---- */
 
@@ -225,7 +225,8 @@ void options_for_test(struct pawl_client_options *options)
 
     pawl_client_options_init(options);
     options->servers = suite.servers;
-    options->session_timeout_ms = 10000;
+    options->session_timeout_ms = USUAL_SESSION_MS;
+    options->timeout_ms = LONG_MS;
     options->dispatch = dispatch[suite.face];
     if (getenv("CLIENT_SUITE_LOG") != NULL) {
         options->log = log_line;
@@ -362,8 +363,8 @@ static bool has_answer(void *answer)
 
 struct pawl_reply *answer_wait(struct pawl_client *c, struct answer *a)
 {
-    if (!wait_until(c, has_answer, a, ANSWER_MS)) {
-        fail_at(__FILE__, __LINE__, "no answer in %d ms", ANSWER_MS);
+    if (!wait_until(c, has_answer, a, LONG_MS)) {
+        fail_at(__FILE__, __LINE__, "no answer in %d ms", LONG_MS);
     }
     EXPECT_INT(a->n_calls, 1);
     return a->reply;
@@ -465,7 +466,7 @@ void expect_events(struct pawl_client *c, struct events *events, int n)
 {
     struct goal goal = {&events->n, n}, more = {&events->n, n + 1};
 
-    if (!wait_until(c, reached, &goal, ANSWER_MS / 2)) {
+    if (!wait_until(c, reached, &goal, LONG_MS)) {
         fail_at(__FILE__, __LINE__, "%d events instead of %d", events->n, n);
     }
     if (wait_until(c, reached, &more, QUIET_MS)) {
@@ -542,7 +543,7 @@ void expect_states(struct pawl_client *c, const struct states *s, const char *wa
     for (const char *space = wanted; (space = strchr(space, ' ')) != NULL; space++) {
         goal.wanted++;
     }
-    wait_until(c, reached, &goal, QUIET_MS * 30);
+    wait_until(c, reached, &goal, LONG_MS);
 
     pthread_mutex_lock(&happened_lock);
     for (int i = 0; i < s->n; i++) {
