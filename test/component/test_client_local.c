@@ -26,7 +26,13 @@
 
 #include "lib/patience.h"
 
-enum { N_PROCESSES = 8, READER = N_PROCESSES - 1, N_KILLS = 20, SESSION_MS = 20000 };
+enum { N_PROCESSES = 8, READER = N_PROCESSES - 1, N_KILLS = 20 };
+
+/* Who noticed a dead host by its silence would take two thirds of it: longer than is waited for. */
+enum { SESSION_MS = 3 * SOON_MS };
+
+/* What ends in a quarter of it has not waited for the timeout, nor for a silence. */
+enum { LONG_SESSION_MS = 4 * SOON_MS };
 
 static char dir[64];
 
@@ -434,7 +440,7 @@ static void a_lock_that_was_removed_does_not_make_two_hosts(void **state)
 /* The child has copies of the socket, of the connections and of the locks. */
 static void a_forked_child_keeps_nothing(void **state)
 {
-    struct helper host = helper_start("make_node_and_fork", 60000), client;
+    struct helper host = helper_start("make_node_and_fork", LONG_SESSION_MS), client;
     struct pawl_client *c;
     int64_t id, began;
     pid_t child;
@@ -444,9 +450,10 @@ static void a_forked_child_keeps_nothing(void **state)
     (void)state;
     helper_read(&host, &id, sizeof(id));
     helper_read(&host, &child, sizeof(child));
-    client = helper_start("nothing", 60000); /* connected to the host that is about to go */
+    client =
+        helper_start("nothing", LONG_SESSION_MS); /* connected to the host that is about to go */
     helper_read(&client, &ready, 1);
-    c = open_local(dir, 60000, &rc);
+    c = open_local(dir, LONG_SESSION_MS, &rc);
     assert_int_equal(rc, PAWL_OK);
     assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
     began = now_ms();
@@ -454,7 +461,8 @@ static void a_forked_child_keeps_nothing(void **state)
     waitpid(host.pid, NULL, 0);
     assert_int_equal(pawl_exists(c, "/", NULL, NULL), PAWL_OK);
     time_to_vanish(c, "/mine");
-    assert_true(now_ms() - began < 20000); /* much less; 40 s, had the child kept the connection */
+    /* Much less; two thirds, had the child kept the connection. */
+    assert_true(now_ms() - began < LONG_SESSION_MS / 4);
     assert_int_equal(kill(child, 0), 0);
     pawl_client_close(c);
     helper_kill(&client);
@@ -468,8 +476,6 @@ static void a_forked_child_keeps_nothing(void **state)
 }
 
 /* ---- sessions end with their processes ---- */
-
-enum { LONG_SESSION_MS = 120000 };
 
 static void a_killed_holder_is_noticed_by_the_next_host(void **state)
 {
@@ -904,7 +910,6 @@ static void the_host_may_be_killed_at_any_moment(void **state)
     struct pawl_reply *r;
     pid_t pids[N_PROCESSES];
     int64_t took, longest = 0;
-    int n_quick = 0; /* most are; the machine may be busy with something else now and then */
     long acked;
     int rc, status;
 
@@ -923,7 +928,6 @@ static void the_host_may_be_killed_at_any_moment(void **state)
         assert_true(becomes(counted_to, total() + 20));
         took = kill_the_host(pids);
         longest = took > longest ? took : longest;
-        n_quick += took < 1000;
     }
     assert_true(becomes(counted_to, total() + 20));
     atomic_store(&shared->stop, true);
@@ -944,7 +948,6 @@ static void the_host_may_be_killed_at_any_moment(void **state)
                   (long)shared->n_suspended);
     assert_int_equal(shared->n_wrong, 0);
     assert_true(v.count >= acked && v.count <= acked + N_KILLS);
-    assert_true(n_quick > N_KILLS / 2);
     assert_true(shared->n_suspended > 0);
     assert_int_equal(shared->n_lost, 0);
     munmap(shared, sizeof(*shared));

@@ -22,7 +22,9 @@
 
 #include <pawl/client.h>
 
-enum { SESSION_MS = 1500, CALL_MS = 20000, WAIT_MS = 30000 };
+/* Who noticed a dead host by its silence would take two thirds of SESSION_MS: longer than anybody
+ * waits. */
+enum { SESSION_MS = 300000, CALL_MS = 120000, WAIT_MS = 120000 };
 
 static const char counter_path[] = "/counter", lock_path[] = "/lock";
 
