@@ -35,7 +35,8 @@ def wait_settled(members):
 
 
 def leader_of(members):
-    return next(m for m in members if m.mode() == "leader")
+    return wait_until(lambda: next((m for m in members if m.mode() == "leader"), None), "a leader",
+                      SECONDS)
 
 
 def create(conn, path, data=b"x"):
@@ -107,7 +108,8 @@ def leader_knows_its_learners(members):
 
 
 def in_step(members):
-    return len({m.srvr().get("Zxid") for m in members}) == 1
+    zxids = {m.srvr().get("Zxid") for m in members}
+    return len(zxids) == 1 and None not in zxids
 
 
 def story(kinds, folder):
