@@ -10,6 +10,7 @@ Not counted: whoever holds something for longer looks at its own node once, to b
 deletes it.
 """
 import argparse
+import collections
 import socket
 import sys
 import threading
@@ -17,9 +18,11 @@ import threading
 import peers
 import servers
 import zkwire
+from patience import PATIENCE_SECONDS
 
-SESSION_MS = 60000  # no pings in between
-LONG_MS = 30000
+SESSION_MS = 60000
+LONG_MS = PATIENCE_SECONDS * 1000
+TOGETHER_SECONDS = 30  # for what is not sent together to be seen as that
 WAITERS = 8
 PING, CLOSE = 11, -11
 
@@ -43,6 +46,7 @@ class CountingProxy:
         self.to = port
         self.lock = threading.Condition()
         self.log = []
+        self.connections = []
         self.hold_replies_until = None  # there are so many requests in the log
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -56,6 +60,7 @@ class CountingProxy:
                 return
             far = socket.create_connection(("127.0.0.1", self.to))
             connection = Connection()
+            self.connections.append(connection)
             for source, sink, note in ((near, far, self.request), (far, near, self.reply)):
                 source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 threading.Thread(target=self.pump, args=(source, sink, note, connection),
@@ -99,7 +104,8 @@ class CountingProxy:
             self.log.append((connection.session, "!event"))
         elif xid in connection.asked:
             if self.hold_replies_until is not None:
-                self.lock.wait_for(lambda: len(requests(self.log)) >= self.hold_replies_until, 5)
+                self.lock.wait_for(lambda: len(requests(self.log)) >= self.hold_replies_until,
+                                   TOGETHER_SECONDS)
             name = connection.asked.pop(xid)
             if name == "create2" and err == 0 and "/_c_" in text_at(body, 16):
                 connection.made.add(text_at(body, 16))
@@ -112,15 +118,17 @@ class CountingProxy:
 
     def wait_log(self, line):
         with self.lock:
-            assert self.lock.wait_for(lambda: line in self.log, 10), (line, self.log)
+            assert self.lock.wait_for(lambda: line in self.log, PATIENCE_SECONDS), (line, self.log)
 
-    def is_settled(self):
-        return len(requests(self.log)) <= sum(text[0] == "<" for _, text in self.log)
+    def is_settled(self, answers):
+        seen = collections.Counter(text[1:] for _, text in self.log if text[0] == "<")
+        return not answers - seen and not any(c.asked for c in self.connections)
 
-    def counted(self):
-        """The log, when every request in it is answered."""
+    def counted(self, answers=()):
+        """The log, when all of these answers are in it and nobody waits for another."""
+        answers = collections.Counter(answers)
         with self.lock:
-            assert self.lock.wait_for(self.is_settled, 10), self.log
+            assert self.lock.wait_for(lambda: self.is_settled(answers), PATIENCE_SECONDS), self.log
             return list(self.log)
 
     def close(self):
@@ -138,14 +146,14 @@ def uncontended(proxy, peer, path):
     session = int(peer.ask("c0", "connect"))
     peer.ask("c0", "mutex-acquire", path, LONG_MS)
     peer.ask("c0", "mutex-release", path)
-    proxy.start_count(hold_replies_until=2)  # or in 5 s: that would be seen
+    proxy.start_count(hold_replies_until=2)
     assert peer.ask("c0", "mutex-acquire", path, LONG_MS) == "yes"
-    log = [text for _, text in proxy.counted() if not text.endswith("own")]
+    log = [text for _, text in proxy.counted(["create2", "getChildren2"]) if not text.endswith("own")]
     assert log[:2] == [">create2", ">getChildren2"] and sorted(log[2:]) == [
         "<create2", "<getChildren2"], log
     proxy.start_count()
     peer.ask("c0", "mutex-release", path)
-    release = requests(proxy.counted(), session)
+    release = requests(proxy.counted(["delete"]), session)
     assert release == ["delete"], release
     return "acquire: create2 + getChildren2, sent together; release: delete"
 
@@ -166,7 +174,7 @@ def hand_over(proxy, peer, path):
         proxy.start_count()
         peer.ask(names[i], "mutex-release", path)
         assert answers[i + 1].get() == "yes"
-        log = proxy.counted()
+        log = proxy.counted(["delete", "getChildren2"])
         assert requests(log, sessions[i]) == ["delete"], log
         assert requests(log, sessions[i + 1]) == ["getChildren2"], log
         assert len(requests(log)) == 2, log
@@ -195,12 +203,12 @@ TABLE = (
 def table(proxy, peer):
     rows = []
     for name, take, give, expected, curator in TABLE:
-        for _ in range(2):  # the second time counts: the parents are there
-            proxy.start_count()
+        for answers in (["delete"] * expected.count("delete"), expected.split()):
+            proxy.start_count()  # the second time counts: the parents are there
             peer.ask("t", *take)
             if give:
                 peer.ask("t", *give)
-            made = requests(proxy.counted())
+            made = requests(proxy.counted(answers))
         assert sorted(made) == expected.split() and len(made) <= curator, (name, made)
         rows.append("%s: %s (Curator: %d requests)" % (name, " + ".join(made), curator))
     return rows
