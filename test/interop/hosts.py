@@ -72,6 +72,11 @@ class Host:
             if libc.setns(f.fileno(), CLONE_NEWNET) != 0:
                 raise OSError(ctypes.get_errno(), "setns")
 
+    def close(self):
+        ip("link", "delete", "v%d" % self.number)  # its other end goes with it
+        self.holder.kill()
+        self.holder.wait()
+
 
 class Network:
     def __init__(self, n):
@@ -107,5 +112,5 @@ class Network:
 
     def close(self):
         for host in self.hosts:
-            host.holder.kill()
-            host.holder.wait()
+            host.close()
+        ip("link", "delete", "br0")
