@@ -31,19 +31,28 @@
  * is not a ping but a request that the leader has to answer:
  *
  * - Where pawld leads, and for a pawld that stands alone: a sync, every T/3. The leader counts it
- * as a sign of life, and answers it only when a quorum has followed it since. The certain time
+ *   as a sign of life, and answers it only when a quorum has followed it since. The certain time
  *   counts from when it was sent: 2T/3 of it are left at any time.
  * - Where Apache's server leads, or stands between us and a pawld that does: its leader hears of us
- *   only when it next asks the follower, which it does every half tick. A request A that was
+ *   only when it next asks the follower, which it does every half tick. Requests A that were
  *   answered; a write B, sent T/3 later: the leader has asked in between, and the follower has
  *   answered that before it answers us B; then a write C: the leader had the follower's answer
  *   before C, and a quorum agrees upon C, so that nobody else led before it was sent. When C is
- *   answered the certain time counts from when A was sent. B and C are multis without effect. T/4
- *   less five round trips are left at any time, 2T/3 at most. This relies on T being two ticks or
- *   more (it is, unless minSessionTimeout is configured) and on a leader that asks in time, T/12
- *   late at the most. Not covered: an observer behind an observer master, which asks in its stead.
+ *   answered the certain time counts from when A was sent. B and C are multis without effect. A
+ *   follower can lose one note of us each time it is asked (a race in Apache's 3.8.0); so A are two
+ *   reads at once, and more if they take long: more than it can have been asked meanwhile. T/4 less
+ *   five round trips are left at any time, 2T/3 at most. This relies on T being two ticks or more
+ *   and twenty or less (it is, unless minSessionTimeout or maxSessionTimeout is configured), and on
+ *   a leader that asks in time, T/12 late at the most. Not covered: an observer behind an observer
+ *   master, which asks in its stead. Likely and not sure, for the T/3 until there is more: the
+ * first certain time after one in which nothing was held or waited for. It rests on a single ping.
  * - A session that has just begun counts from its handshake. One that comes to another server
  *   counts from there after the next sync (pawld) or write (Apache); until then from before.
+ *   Answers to credentials (auth) count for nothing.
+ * - A local session (localSessionsEnabled) is known to its own server only, and goes when that is
+ *   restarted. Nothing is held by one: the first ephemeral node makes it a session of the ensemble,
+ *   which the leader tracks from then on. Where that is not allowed (localSessionsUpgradingEnabled
+ *   is off) nothing can be acquired.
  *
  * The derivation in full is in src/client/certain.h. An acquisition is complete when it is certain:
  * if nothing was held or waited for during the last T, that can take one more request, or two.

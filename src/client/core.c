@@ -619,6 +619,12 @@ static int64_t heartbeat_at(const struct core *c)
     return due > c->heartbeat_from_ms ? due : c->heartbeat_from_ms;
 }
 
+/* What is wanted beside the heartbeats. */
+static int64_t signs_at(const struct core *c)
+{
+    return is_kept_certain(c) && certain_wanted(&c->certain) > 0 ? 0 : INT64_MAX;
+}
+
 static int64_t silence_limit(const struct core *c)
 {
     return c->heard_ms + (int64_t)c->timeout_ms * 2 / 3;
@@ -652,7 +658,7 @@ int64_t core_next_ms(const struct core *c)
         break;
     case LINK_READY:
         t = earlier(t, earlier(ping_at(c), silence_limit(c)));
-        t = earlier(t, heartbeat_at(c));
+        t = earlier(t, earlier(heartbeat_at(c), signs_at(c)));
         if (c->probe_at_ms != 0) {
             t = earlier(t, c->probe_at_ms);
         }
@@ -707,6 +713,10 @@ static void tick_ready(struct core *c, int64_t now_ms)
     }
     if (now_ms >= c->keep_until_ms) {
         c->keep_until_ms = 0;
+    }
+    if (now_ms >= signs_at(c)) {
+        requests_signs(c, certain_wanted(&c->certain));
+        certain_wanted_sent(&c->certain);
     }
     if (now_ms >= heartbeat_at(c)) {
         requests_heartbeat(c);

@@ -54,4 +54,7 @@ int requests_answer(struct core *c, int64_t now_ms, const struct reply_header *h
  * memory. */
 void requests_heartbeat(struct core *c);
 
+/* So many reads that show only that we are here, or fewer without memory. */
+void requests_signs(struct core *c, int n);
+
 #endif

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A holder whose server is cut off from the leader, and somebody who waits on the other side.
 
-    stranded_holder.py --program BUILD/stranded_holder --broken BUILD/stranded_holder_broken ppp aaa ...
+    stranded_holder.py --program BUILD/stranded_holder --broken BUILD/stranded_holder_broken [--local] ppp aaa ...
 
 Each member is on a host of its own. The holder of a lock is on the host of a follower and knows no other server;
 that host is cut off from the others. Its server goes on answering it for syncLimit ticks, which is far longer than
@@ -12,7 +12,7 @@ anything takes. Beside them, cut off by the same cut, are a holder and one who w
 src/client/certain.h broken (base/broken.h): what they were promised must overlap, or the test shows nothing.
 
 The follower is of the other kind than the leader where there is one: paa is ours under a leader of Apache's, aap
-is theirs under ours. Ends with 77 where there are no network namespaces.
+is theirs under ours. With --local sessions are local until their first ephemeral node. Ends with 77 where there are no network namespaces.
 """
 import argparse
 import os
@@ -34,6 +34,7 @@ SECONDS = 240
 SESSION_MS = 6000
 # A follower that is cut off stays one for 20 s.
 CONFIG = {"tickTime": "1000", "syncLimit": "20", "minSessionTimeout": "2000"}
+LOCAL = {"localSessionsEnabled": "true", "localSessionsUpgradingEnabled": "true"}
 
 
 def now_us():
@@ -101,7 +102,7 @@ class Story:
             host = self.net.host(m.number)
             m.port = m.fixed_port = servers.HostPort(host.address, m.port)
             m.command = self.on_host(host, m.command)
-            m.config.update(CONFIG)
+            m.config.update(CONFIG, **(LOCAL if options.local else {}))
         ensemble.tell_each_other(self.members)
 
     def on_host(self, host, command):
@@ -176,6 +177,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--program", required=True, help="stranded_holder")
     parser.add_argument("--broken", required=True, help="the same with the rule broken")
+    parser.add_argument("--local", action="store_true", help="with local sessions")
     parser.add_argument("kinds", nargs="+", help="ppp, aaa, ...: p is pawld")
     options = parser.parse_args()
     hosts.enter_own_network()

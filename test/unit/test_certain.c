@@ -166,6 +166,144 @@ static void an_old_contact_serves_when_the_last_one_is_too_young(void **state)
     assert_int_equal(k.since_ms, 40000);
 }
 
+/* ---- a note that a follower loses ---- */
+
+enum { PING = T / 40 }; /* between two of a leader's, at the least */
+
+/* A session that began at 1000, and is certain until 10000. */
+static struct certain begun(void)
+{
+    struct certain_answer hello = answer(CERTAIN_HEARD, 1000, 1001);
+    struct certain k = {0};
+
+    certain_begun(&k, &hello, T);
+    return k;
+}
+
+/* A B and a C, T/3 later and within the time that is certain. */
+static void confirm_at(struct certain *k, int64_t at)
+{
+    take(k, CERTAIN_AGREED, at, at + 1);
+    take(k, CERTAIN_AGREED, at + 2, at + 3);
+}
+
+/* A ping of the leader may have met it. */
+static void a_single_request_is_not_sure(void **state)
+{
+    struct certain k = begun();
+
+    (void)state;
+    take(&k, CERTAIN_HEARD, 3000, 3001);
+    confirm_at(&k, 3001 + GAP + 1);
+    assert_int_equal(k.since_ms, 1000);
+}
+
+static void neither_are_two_that_are_far_apart(void **state)
+{
+    struct certain k = begun();
+
+    (void)state;
+    take(&k, CERTAIN_LED, 3000, 3001);
+    take(&k, CERTAIN_HEARD, 3002, 3003);
+    take(&k, CERTAIN_HEARD, 3000 + PING - 2, 3000 + PING - 1);
+    confirm_at(&k, 4000 + GAP);
+    assert_int_equal(k.since_ms, 1000);
+}
+
+/* One ping at the most is sent in so short a time. */
+static void two_at_once_are(void **state)
+{
+    struct certain k = begun();
+
+    (void)state;
+    take(&k, CERTAIN_LED, 3000, 3001);
+    take(&k, CERTAIN_HEARD, 3002, 3003);
+    take(&k, CERTAIN_HEARD, 3004, 3000 + PING - 2);
+    take(&k, CERTAIN_AGREED, 3000 + PING - 2 + GAP, 6300); /* B: a millisecond too soon */
+    take(&k, CERTAIN_AGREED, 6301, 6302);
+    assert_int_equal(k.since_ms, 1000);
+    confirm_at(&k, 6400);
+    assert_int_equal(k.since_ms, 3002); /* the first of the two, and not what came before */
+}
+
+static void the_longer_it_takes_the_more_it_takes(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 7; n++) {
+        struct certain k = begun();
+
+        take(&k, CERTAIN_LED, 3000, 3001);
+        for (int i = 0; i < n; i++) {
+            take(&k, CERTAIN_HEARD, 3002 + i, 3000 + 4 * PING + 10);
+        }
+        confirm_at(&k, 3000 + 4 * PING + 20 + GAP);
+        assert_int_equal(k.since_ms, n > 5 ? 3002 : 1000);
+    }
+}
+
+/* Pings from before may be on their way. */
+static void they_are_counted_from_an_answer_of_the_leader(void **state)
+{
+    struct certain k = begun();
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        take(&k, CERTAIN_HEARD, 3000 + i, 3001 + i);
+    }
+    confirm_at(&k, 3101 + GAP);
+    assert_int_equal(k.since_ms, 1000);
+}
+
+static void and_only_those_sent_behind_it(void **state)
+{
+    struct certain k = begun();
+
+    (void)state;
+    take(&k, CERTAIN_LED, 3000, 3010);
+    take(&k, CERTAIN_HEARD, 3005, 3011);
+    take(&k, CERTAIN_HEARD, 3010, 3011);
+    take(&k, CERTAIN_HEARD, 3011, 3012);
+    confirm_at(&k, 4000 + GAP);
+    assert_int_equal(k.since_ms, 1000);
+}
+
+/* What is not sure serves until something is. */
+static void a_guess_is_followed_by_what_is_sure(void **state)
+{
+    struct certain k = idle();
+
+    (void)state;
+    take(&k, CERTAIN_HEARD, 40000, 40001);
+    take(&k, CERTAIN_LED, 40002 + GAP, 43003); /* B, and R */
+    take(&k, CERTAIN_AGREED, 43004, 43005);    /* C */
+    take(&k, CERTAIN_HEARD, 43005, 43006);
+    assert_int_equal(k.since_ms, 40000);
+    assert_false(k.is_sure);
+    confirm_at(&k, 43007 + GAP);
+    assert_int_equal(k.since_ms, 43004);
+    assert_true(k.is_sure);
+    take(&k, CERTAIN_HEARD, 47000, 47001);
+    confirm_at(&k, 47002 + GAP); /* for the run of the last B */
+    assert_int_equal(k.since_ms, 43004);
+}
+
+static void as_many_are_wanted_as_it_takes(void **state)
+{
+    struct certain k = begun();
+
+    (void)state;
+    take(&k, CERTAIN_LED, 3000, 3001);
+    assert_int_equal(certain_wanted(&k), 0); /* the leader may be one that counts */
+    take(&k, CERTAIN_ECHOED, 5000, 5001);
+    assert_int_equal(certain_wanted(&k), 2);
+    certain_wanted_sent(&k);
+    assert_int_equal(certain_wanted(&k), 0);
+    take(&k, CERTAIN_AGREED, 7000, 7000 + 2 * PING);
+    assert_int_equal(certain_wanted(&k), 6);
+    take(&k, CERTAIN_AGREED, 7001, 7001 + 2 * PING); /* they make a run of themselves */
+    assert_int_equal(certain_wanted(&k), 6);
+}
+
 /* The leader was asked whether the session lives; but it may have been deposed. */
 static void to_resume_needs_one_write_more(void **state)
 {
@@ -224,30 +362,43 @@ static void time_that_was_not_counted_has_passed(void **state)
     assert_int_equal(k.since_ms, 500);
 }
 
-/* As the core does: one at a time, as soon as it is due. What is left, at the least, once it is
- * certain; and how many it took. */
-static int64_t least_left(enum certain_leader leader, int64_t round_trip, int *n)
+/* As the core does: one at a time, as soon as it is due, and behind it what is wanted. What is
+ * left, at the least, once it is certain; and how many heartbeats and others it took. */
+static int64_t least_left(enum certain_leader leader, int64_t round_trip, int *n, int *n_signs)
 {
     struct certain k = idle();
-    int64_t now = 31000, least = T;
+    int64_t now = 31000, least = T, position = FAR;
 
+    *n_signs = 0;
     for (*n = 0; now < 31000 + 100 * T; (*n)++) {
         enum certain_proof proof = leader == LEADER_COUNTS    ? CERTAIN_COUNTED
                                    : k.leader == LEADER_PINGS ? CERTAIN_AGREED
                                                               : CERTAIN_ECHOED;
         int64_t due = certain_due_ms(&k);
+        int signs = certain_wanted(&k);
 
-        now = due > now ? due : now;
-        if (*n > 3) { /* the moment before the answer */
+        certain_wanted_sent(&k);
+        now = due > now && signs == 0 ? due : now;
+        if (*n > 8) { /* the moment before the answer */
             int64_t left = certain_left_ms(&k, now + round_trip);
 
             least = left < least ? left : least;
         }
-        certain_answered(&k, &(struct certain_answer){.proof = proof,
-                                                      .sent_ms = now,
-                                                      .heard_ms = now + round_trip,
-                                                      .position = (uint64_t)*n + FAR,
-                                                      .written = (uint64_t)*n + FAR});
+        for (int i = 0; i <= signs; i++) {
+            bool is_sign = i < signs;
+
+            position += 10;
+            if (is_sign || due <= now) {
+                struct certain_answer a = {.proof = is_sign ? CERTAIN_HEARD : proof,
+                                           .sent_ms = now,
+                                           .heard_ms = now + round_trip,
+                                           .position = (uint64_t)position,
+                                           .written = (uint64_t)(position + 10 * (signs - i))};
+
+                certain_answered(&k, &a);
+            }
+        }
+        *n_signs += signs;
         now += round_trip;
     }
     return least;
@@ -255,13 +406,24 @@ static int64_t least_left(enum certain_leader leader, int64_t round_trip, int *n
 
 static void who_asks_when_it_is_due_stays_certain(void **state)
 {
-    int n;
+    int n, n_signs;
 
     (void)state;
-    assert_true(least_left(LEADER_COUNTS, 10, &n) >= T * 2 / 3 - 10);
+    assert_true(least_left(LEADER_COUNTS, 10, &n, &n_signs) >= T * 2 / 3 - 10);
     assert_in_range(n, 290, 310); /* three per timeout */
-    assert_true(least_left(LEADER_PINGS, 10, &n) >= T / 3 - 5 * 10);
+    assert_int_equal(n_signs, 0);
+    assert_true(least_left(LEADER_PINGS, 10, &n, &n_signs) >= T / 3 - 5 * 10 - 2); /* rounded */
     assert_in_range(n, 580, 610); /* twice as many */
+    assert_in_range(n_signs, 580, 610);
+}
+
+static void on_a_slow_link_as_well(void **state)
+{
+    int n, n_signs;
+
+    (void)state;
+    assert_true(least_left(LEADER_PINGS, T / 25, &n, &n_signs) >= T / 3 - 5 * T / 25 - 5);
+    assert_in_range(n, 400, 610);
 }
 
 int main(void)
@@ -277,11 +439,20 @@ int main(void)
         cmocka_unit_test(c_has_to_be_sent_behind_the_answer_to_b),
         cmocka_unit_test(c_has_to_be_agreed_upon),
         cmocka_unit_test(an_old_contact_serves_when_the_last_one_is_too_young),
+        cmocka_unit_test(a_single_request_is_not_sure),
+        cmocka_unit_test(neither_are_two_that_are_far_apart),
+        cmocka_unit_test(two_at_once_are),
+        cmocka_unit_test(the_longer_it_takes_the_more_it_takes),
+        cmocka_unit_test(they_are_counted_from_an_answer_of_the_leader),
+        cmocka_unit_test(and_only_those_sent_behind_it),
+        cmocka_unit_test(a_guess_is_followed_by_what_is_sure),
+        cmocka_unit_test(as_many_are_wanted_as_it_takes),
         cmocka_unit_test(to_resume_needs_one_write_more),
         cmocka_unit_test(a_new_link_begins_a_new_chain),
         cmocka_unit_test(the_least_timeout_counts),
         cmocka_unit_test(time_that_was_not_counted_has_passed),
         cmocka_unit_test(who_asks_when_it_is_due_stays_certain),
+        cmocka_unit_test(on_a_slow_link_as_well),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

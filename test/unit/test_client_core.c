@@ -498,26 +498,47 @@ static void a_kept_session_asks_for_more_than_pings(void **state)
     free_core(c);
 }
 
-static void where_requests_do_not_count_it_writes_nothing(void **state)
+/* exists / */
+#define LOOK_FRAME(xid) "0000000e00000" xid "00000003000000012f00"
+
+/* A leader that does not count requests, known as such at 3150; two reads make it one that has
+ * heard us between 3150 and 3160. */
+static struct core *kept_by_pings(void)
 {
     struct core *c = new_core("a", (struct core_options){0});
 
-    (void)state;
     connect(c, 100);
     core_keep_certain(c, true);
     core_tick(c, 3100);
     sent(c, 3100);
     answer_path(c, 3150, 1, SIGN_OF_LIFE);
-    assert_int_equal(core_certain_ms(c, 3150), 5950);
-    core_tick(c, 6151);
-    assert_string_equal(sent(c, 6151), NOTHING_FRAME("002")); /* behind which the leader knew us */
-    answer_check(c, 6200, 2, 0);
+    assert_int_equal(core_next_ms(c), 0);
+    core_tick(c, 3150);
+    assert_string_equal(sent(c, 3150), LOOK_FRAME("002") LOOK_FRAME("003"));
+    answer(c, 3160, 2, 5, 0);
+    answer(c, 3160, 3, 5, 0);
+    assert_int_equal(core_certain_ms(c, 3160), 5940);
+    assert_int_equal(core_next_ms(c), 3150 + 3000); /* a ping; then a heartbeat */
+    return c;
+}
+
+static void where_requests_do_not_count_it_writes_nothing(void **state)
+{
+    struct core *c = kept_by_pings();
+
+    (void)state;
+    core_tick(c, 6161);
+    assert_string_equal(sent(c, 6161), NOTHING_FRAME("004")); /* behind which the leader knew us */
+    answer_check(c, 6200, 4, 0);
     assert_int_equal(core_certain_ms(c, 6200), 2900);
     assert_int_equal(core_next_ms(c), 0);
     core_tick(c, 6200);
-    assert_string_equal(sent(c, 6200), NOTHING_FRAME("003")); /* when nobody else led */
-    answer_check(c, 6250, 3, PAWL_ERR_NO_AUTH);               /* the session was looked at before */
-    assert_int_equal(core_certain_ms(c, 6250), 5850);         /* from the sync on */
+    assert_string_equal(sent(c, 6200), /* the next two, and the write when nobody else led */
+                        LOOK_FRAME("005") LOOK_FRAME("006") NOTHING_FRAME("007"));
+    answer(c, 6240, 5, 5, 0);
+    answer(c, 6240, 6, 5, 0);
+    answer_check(c, 6250, 7, PAWL_ERR_NO_AUTH);       /* the session was looked at before */
+    assert_int_equal(core_certain_ms(c, 6250), 5900); /* from the first two on */
     core_keep_certain(c, false);
     free_core(c);
 }
@@ -525,20 +546,17 @@ static void where_requests_do_not_count_it_writes_nothing(void **state)
 /* The multi itself succeeds; what is in it does not. */
 static void a_closing_session_is_not_kept_by_a_refusal(void **state)
 {
-    struct core *c = new_core("a", (struct core_options){0});
+    struct core *c = kept_by_pings();
 
     (void)state;
-    connect(c, 100);
-    core_keep_certain(c, true);
-    core_tick(c, 3100);
-    sent(c, 3100);
-    answer_path(c, 3150, 1, SIGN_OF_LIFE);
-    core_tick(c, 6151);
-    sent(c, 6151);
-    answer_check(c, 6200, 2, 0);
+    core_tick(c, 6161);
+    sent(c, 6161);
+    answer_check(c, 6200, 4, 0);
     core_tick(c, 6200);
     sent(c, 6200);
-    answer_check(c, 6250, 3, PAWL_ERR_SESSION_EXPIRED);
+    answer(c, 6240, 5, 5, 0);
+    answer(c, 6240, 6, 5, 0);
+    answer_check(c, 6250, 7, PAWL_ERR_SESSION_EXPIRED);
     assert_int_equal(core_certain_ms(c, 6250), 2850);
     assert_int_equal(core_next_ms(c), 6250 + 9000 / 12); /* not at once again */
     core_keep_certain(c, false);
@@ -742,6 +760,24 @@ static void refused_credentials_are_the_ones_forgotten(void **state)
     assert_true(first_auth_is(c, "good"));
     expect_call(c, bad, PAWL_ERR_AUTH_FAILED, PAWL_OUTCOME_REFUSED);
     expect_call(c, good, PAWL_ERR_CONNECTION_LOSS, PAWL_OUTCOME_UNKNOWN);
+    free_core(c);
+}
+
+/* Apache's servers answer them without a look at the session. */
+static void credentials_are_no_sign_of_life(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+    struct call *call;
+
+    (void)state;
+    connect(c, 100);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    call = submit_auth(c, "good", 0);
+    sent(c, 2000);
+    answer(c, 2010, XID_AUTH, 0, 0);
+    expect_call(c, call, 0, PAWL_OUTCOME_DONE);
+    assert_int_equal(c->certain.likely.items[0].sent_ms, 100);
+    assert_int_equal(c->answered_ms, 100);
     free_core(c);
 }
 
@@ -968,6 +1004,7 @@ int main(void)
         cmocka_unit_test(a_kept_session_asks_for_more_than_pings),
         cmocka_unit_test(where_requests_do_not_count_it_writes_nothing),
         cmocka_unit_test(a_closing_session_is_not_kept_by_a_refusal),
+        cmocka_unit_test(credentials_are_no_sign_of_life),
         cmocka_unit_test(a_heartbeat_goes_with_its_link),
         cmocka_unit_test(a_read_only_server_is_left_for_a_better_one),
         cmocka_unit_test(requests_too_large_stay_here),
