@@ -72,5 +72,6 @@ target_include_directories(pawl_static INTERFACE ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(pawl_static INTERFACE ZLIB::ZLIB OpenSSL::Crypto PkgConfig::UV
                       PkgConfig::JANSSON ${SNAPPY_LIBRARY} Threads::Threads)
 
-target_link_libraries(pawl PRIVATE pawl_shared pawl_wire pawl_os pawl_base Threads::Threads)
+target_link_libraries(pawl PRIVATE pawl_shared pawl_wire pawl_os pawl_base PkgConfig::JANSSON
+                      Threads::Threads)
 set_target_properties(pawl PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")

@@ -22,6 +22,9 @@ void cli_error(const struct cli *cli, const char *format, ...)
 
     fprintf(stderr, "pawl%s%s: ", cli->command != NULL ? " " : "",
             cli->command != NULL ? cli->command->name : "");
+    if (cli->line > 0) {
+        fprintf(stderr, "line %d: ", cli->line);
+    }
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);
@@ -69,6 +72,15 @@ bool cli_acls(const struct cli *cli, const char *text, struct pawl_acls *out)
     cli_error(cli, "'%s' is no SCHEME:ID:PERMS, with PERMS out of c, d, r, w and a", bad);
     free(bad);
     return false;
+}
+
+const char *cli_chroot(const struct cli *cli)
+{
+    bool has_none =
+        strncmp(cli->servers, "unix:", 5) == 0 || strncmp(cli->servers, "local:", 6) == 0;
+    const char *slash = has_none ? NULL : strchr(cli->servers, '/');
+
+    return slash != NULL ? slash : "";
 }
 
 /* How many letters have to be changed, added or left out: Levenshtein's distance. */

@@ -42,6 +42,7 @@ struct cli {
     struct pawl_auth *auths;
     size_t n_auths;
     const struct command *command; /* the one that runs, for messages */
+    int line;                      /* of its input, for messages; 0: none */
     struct pawl_client *client;    /* after cli_connect() */
 };
 
@@ -104,6 +105,9 @@ bool duration_parse(const char *text, int *out_ms);
 /* "SCHEME:ID:PERMS,..." into a list for text_acls_free(); NULL: none. False: it is none, which was
  * reported. */
 bool cli_acls(const struct cli *cli, const char *text, struct pawl_acls *out);
+
+/* What stands behind the servers: "/app"; "": nothing. */
+const char *cli_chroot(const struct cli *cli);
 
 /* The nearest of `names` to a mistyped `word`, or NULL. */
 const char *nearest_name(const char *word, const char *const *names, size_t n);

@@ -159,9 +159,9 @@ static int run_transaction(struct copying *c)
 
 /* ---- the commands ---- */
 
-static int copy_all(struct copying *c, bool without_ephemerals)
+static int copy_all(struct copying *c, enum ephemerals ephemerals)
 {
-    int status = subtree_read(&c->tree, c->cli, c->from, without_ephemerals, c->acls.n == 0);
+    int status = subtree_read(&c->tree, c->cli, c->from, ephemerals, c->acls.n == 0);
 
     if (status != EXIT_OK) {
         return status;
@@ -195,27 +195,20 @@ static bool are_apart(const struct cli *cli, const char *from, const char *to)
     return true;
 }
 
-static const char *chroot_of(const struct cli *cli)
-{
-    const char *slash = strncmp(cli->servers, "unix:", 5) == 0 ? NULL : strchr(cli->servers, '/');
-
-    return slash != NULL ? slash : "";
-}
-
 static int run_copying(struct cli *cli, const struct args *args, bool is_move,
-                       bool without_ephemerals)
+                       enum ephemerals ephemerals)
 {
     struct copying c = {.cli = cli,
                         .from = args->words[0],
                         .to = args->words[1],
                         .is_move = is_move,
-                        .chroot = chroot_of(cli)};
+                        .chroot = cli_chroot(cli)};
     int status;
 
     if (!are_apart(cli, c.from, c.to) || !cli_acls(cli, args_text(args, 'a'), &c.acls)) {
         return EXIT_USAGE;
     }
-    status = copy_all(&c, without_ephemerals);
+    status = copy_all(&c, ephemerals);
     subtree_fini(&c.tree);
     text_acls_free(&c.acls);
     return status;
@@ -223,12 +216,13 @@ static int run_copying(struct cli *cli, const struct args *args, bool is_move,
 
 static int run_cp(struct cli *cli, const struct args *args)
 {
-    return run_copying(cli, args, false, args_has(args, 'E'));
+    return run_copying(cli, args, false,
+                       args_has(args, 'E') ? EPHEMERALS_LEFT_OUT : EPHEMERALS_REFUSED);
 }
 
 static int run_mv(struct cli *cli, const struct args *args)
 {
-    return run_copying(cli, args, true, false);
+    return run_copying(cli, args, true, EPHEMERALS_REFUSED);
 }
 
 static const struct option_spec cp_options[] = {

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/strbuf.h"
+#include "cli/text.h"
 #include "wire/utf8.h"
 
 static int depth;
@@ -134,6 +135,22 @@ void json_data(const char *name, struct pawl_bytes data)
             json_close('{');
         }
     }
+}
+
+void json_acls(const char *name, const struct pawl_acls *acls)
+{
+    char perms[TEXT_PERMS_BYTES];
+
+    json_open(name, '[');
+    for (size_t i = 0; i < acls->n; i++) {
+        text_perms(acls->items[i].perms, perms);
+        json_open(NULL, '{');
+        json_text("scheme", acls->items[i].scheme);
+        json_text("id", acls->items[i].id);
+        json_text("perms", perms);
+        json_close('{');
+    }
+    json_close('[');
 }
 
 void json_stat(const char *name, const struct pawl_stat *s)

@@ -20,6 +20,7 @@ void json_number(const char *name, int64_t value);
 void json_hex(const char *name, uint64_t value); /* "0x1f", as ZooKeeper's people write zxids */
 void json_bool(const char *name, bool value);
 void json_data(const char *name, struct pawl_bytes data); /* null: no data at all */
+void json_acls(const char *name, const struct pawl_acls *acls);
 void json_stat(const char *name, const struct pawl_stat *stat);
 
 #endif

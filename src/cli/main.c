@@ -15,13 +15,23 @@
 #include "cli/settings.h"
 
 static const struct command *const commands[] = {
-    &command_lock,    &command_locks,  &command_ls,     &command_tree,      &command_get,
-    &command_set,     &command_create, &command_rm,     &command_deleteall, &command_stat,
-    &command_exists,  &command_count,  &command_watch,  &command_sync,      &command_acl_get,
-    &command_acl_set, &command_whoami, &command_config, &command_find,      &command_grep,
-    &command_du,      &command_cp,     &command_mv,     &command_words,
+    &command_lock,      &command_locks,       &command_ls,       &command_tree,
+    &command_get,       &command_set,         &command_create,   &command_rm,
+    &command_deleteall, &command_stat,        &command_exists,   &command_count,
+    &command_watch,     &command_sync,        &command_acl_get,  &command_acl_set,
+    &command_whoami,    &command_config,      &command_find,     &command_grep,
+    &command_du,        &command_cp,          &command_mv,       &command_words,
+    &command_quota_get, &command_quota_set,   &command_quota_rm, &command_txn,
+    &command_export,    &command_import,      &command_diff,     &command_edit,
+    &command_reconfig,  &command_completions,
 };
 enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+const struct command *const *commands_all(size_t *n)
+{
+    *n = N_COMMANDS;
+    return commands;
+}
 
 /* ---- help ---- */
 

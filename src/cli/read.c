@@ -280,24 +280,13 @@ static int run_acl_get(struct cli *cli, const struct args *args)
     pawl_get_acl(cli->client, args->words[0], &reply);
     status = cli_check(cli, args->words[0], reply);
     if (status == EXIT_OK && cli->json) {
-        json_open(NULL, '[');
+        json_acls(NULL, &reply->acls);
     }
-    for (size_t i = 0; status == EXIT_OK && i < reply->acls.n; i++) {
+    for (size_t i = 0; status == EXIT_OK && !cli->json && i < reply->acls.n; i++) {
         const struct pawl_acl *acl = &reply->acls.items[i];
 
         text_perms(acl->perms, perms);
-        if (cli->json) {
-            json_open(NULL, '{');
-            json_text("scheme", acl->scheme);
-            json_text("id", acl->id);
-            json_text("perms", perms);
-            json_close('{');
-        } else {
-            printf("%s:%s:%s\n", acl->scheme, acl->id, perms);
-        }
-    }
-    if (status == EXIT_OK && cli->json) {
-        json_close('[');
+        printf("%s:%s:%s\n", acl->scheme, acl->id, perms);
     }
     pawl_reply_free(reply);
     return status;

@@ -12,12 +12,11 @@
 struct reading {
     struct cli *cli;
     struct subtree *tree;
-    bool without_ephemerals, with_acls;
+    enum ephemerals ephemerals;
+    bool with_acls;
 };
 
-/* Who may not administer a node is shown "user:x" in place of its digests; an ACL made of that
- * would let nobody in. */
-static bool is_masked(const struct pawl_acls *acls)
+bool acls_are_masked(const struct pawl_acls *acls)
 {
     for (size_t i = 0; i < acls->n; i++) {
         const char *colon = strchr(acls->items[i].id, ':');
@@ -38,7 +37,7 @@ static int read_acls(struct reading *r, const char *path, struct pawl_reply **ou
     pawl_get_acl(r->cli->client, path, out);
     *is_gone = *out != NULL && (*out)->err == PAWL_ERR_NO_NODE;
     status = *is_gone ? EXIT_OK : cli_check(r->cli, path, *out);
-    if (status == EXIT_OK && !*is_gone && is_masked(&(*out)->acls)) {
+    if (status == EXIT_OK && !*is_gone && acls_are_masked(&(*out)->acls)) {
         cli_error(r->cli,
                   "%s: its ACL is shown to its administrators only; give credentials with --auth, "
                   "or another ACL with -a",
@@ -84,8 +83,8 @@ static int read_node(const struct walk_node *node, void *arg)
     if (!node->is_readable) {
         return EXIT_REFUSED; /* which was reported */
     }
-    if (node->stat.ephemeral_owner != 0) {
-        if (r->without_ephemerals && node->depth > 0) {
+    if (node->stat.ephemeral_owner != 0 && r->ephemerals != EPHEMERALS_TOO) {
+        if (r->ephemerals == EPHEMERALS_LEFT_OUT && node->depth > 0) {
             return EXIT_OK;
         }
         cli_error(r->cli, "%s belongs to session 0x%" PRIx64 ", and cannot be anywhere else",
@@ -103,11 +102,10 @@ static int read_node(const struct walk_node *node, void *arg)
     return status;
 }
 
-int subtree_read(struct subtree *t, struct cli *cli, const char *top, bool without_ephemerals,
+int subtree_read(struct subtree *t, struct cli *cli, const char *top, enum ephemerals ephemerals,
                  bool with_acls)
 {
-    struct reading r = {
-        .cli = cli, .tree = t, .without_ephemerals = without_ephemerals, .with_acls = with_acls};
+    struct reading r = {.cli = cli, .tree = t, .ephemerals = ephemerals, .with_acls = with_acls};
     struct walk w = {.cli = cli, .visit = read_node, .arg = &r, .with_data = true};
     int status;
 

@@ -18,12 +18,18 @@ struct subtree {
     size_t n, capacity;
 };
 
+/* Ephemeral nodes are their sessions': who makes copies cannot make those. */
+enum ephemerals { EPHEMERALS_REFUSED, EPHEMERALS_LEFT_OUT, EPHEMERALS_TOO };
+
 /* EXIT_OK, or why not all of it can be read, which was reported; subtree_fini() in either case.
- * Ephemeral nodes are their sessions': they are refused, or left out. So are ACLs that the server
- * shows to administrators only, if they are asked for. */
-int subtree_read(struct subtree *t, struct cli *cli, const char *top, bool without_ephemerals,
+ * ACLs that the server shows to administrators only are refused, if ACLs are asked for. */
+int subtree_read(struct subtree *t, struct cli *cli, const char *top, enum ephemerals ephemerals,
                  bool with_acls);
 void subtree_fini(struct subtree *t);
+
+/* Who may not administer a node is shown "user:x" in place of its digests; an ACL made of that
+ * would let nobody in. */
+bool acls_are_masked(const struct pawl_acls *acls);
 
 /* The path of a node when the top is called `top`; to be freed. */
 char *subtree_path(const struct subtree_node *node, const char *top);

@@ -97,8 +97,7 @@ void text_perms(int32_t perms, char out[TEXT_PERMS_BYTES])
     out[n] = '\0';
 }
 
-/* 0: an unknown letter, or none. */
-static int32_t perms_of(const char *letters)
+int32_t text_perms_of(const char *letters)
 {
     int32_t perms = 0;
 
@@ -122,7 +121,7 @@ static bool acl_of(char *entry, struct pawl_acl *out)
     if (first == NULL || first == last) {
         return false;
     }
-    perms = perms_of(last + 1);
+    perms = text_perms_of(last + 1);
     if (perms == 0) {
         return false;
     }

@@ -25,6 +25,8 @@ enum { TEXT_PERMS_BYTES = 6 };
 /* "cdrwa" */
 void text_perms(int32_t perms, char out[TEXT_PERMS_BYTES]);
 
+int32_t text_perms_of(const char *letters); /* 0: an unknown letter, or none */
+
 /* "world:anyone:cdrwa,digest:user:hash:r" into a list to be freed by text_acls_free(). False: it is
  * none; `*bad` is the part that is not understood, to be freed. */
 bool text_acls(const char *text, struct pawl_acls *out, char **bad);

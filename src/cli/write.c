@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* write.c - the commands that change nodes. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,36 +12,10 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/json.h"
+#include "cli/line.h"
 #include "cli/text.h"
 
-/* A node cannot be larger by default; what is, the server refuses. */
-enum { INPUT_LIMIT_BYTES = 64 << 20 };
-
 /* ---- data ---- */
-
-static int read_input(struct cli *cli, struct strbuf *out)
-{
-    char part[65536];
-    ssize_t n;
-
-    do {
-        cli_wait(STDIN_FILENO);
-        if (cli_signal() != 0) {
-            return EXIT_SIGNAL + cli_signal();
-        }
-        n = read(STDIN_FILENO, part, sizeof(part));
-        if (n < 0 && errno != EINTR && errno != EAGAIN) {
-            cli_error(cli, "standard input: %s", strerror(errno));
-            return EXIT_SYSTEM;
-        }
-        strbuf_append(out, part, n > 0 ? (size_t)n : 0);
-    } while (n != 0 && !out->failed);
-    if (out->failed) {
-        cli_error(cli, "standard input: larger than %d bytes", INPUT_LIMIT_BYTES);
-        return EXIT_USAGE;
-    }
-    return EXIT_OK;
-}
 
 /* `word` as it is; "-": what comes from standard input; NULL: no data. */
 static int data_of(struct cli *cli, const char *word, struct strbuf *input, struct pawl_bytes *out)
@@ -53,7 +26,7 @@ static int data_of(struct cli *cli, const char *word, struct strbuf *input, stru
     if (word == NULL || strcmp(word, "-") != 0) {
         return EXIT_OK;
     }
-    status = read_input(cli, input);
+    status = input_read(cli, "-", input);
     *out = (struct pawl_bytes){input->len > 0 ? (const void *)input->data : "", input->len};
     return status;
 }

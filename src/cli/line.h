@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* line.h - lines of a file or of standard input, and the words of a line.
+ *
+ * Words are parted by blanks; 'as it is', "with \n, \t, \xHH, \\ and \"", and # begins a comment.
+ */
+#ifndef PAWL_CLI_LINE_H
+#define PAWL_CLI_LINE_H
+
+#include <stdio.h>
+
+#include "base/strbuf.h"
+#include "cli/cli.h"
+
+enum { INPUT_LIMIT_BYTES = 64 << 20 };
+
+struct line_words {
+    char **items; /* each its own memory, ended by NULL */
+    int n;
+};
+
+/* False: a quote is not closed, or an escape is none; nothing is to be freed then. */
+bool line_split(const char *line, struct line_words *out);
+void line_words_free(struct line_words *words);
+
+/* The next line of a file, without its end. False: there is none. One that is too long is cut, and
+ * out->failed. */
+bool line_read(FILE *file, struct strbuf *out);
+
+/* All of standard input, or of a file; "-" is standard input. EXIT_OK, or the failure is reported.
+ * A signal ends it. */
+int input_read(struct cli *cli, const char *file, struct strbuf *out);
+
+#endif

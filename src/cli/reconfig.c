@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reconfig.c - another list of members for an ensemble that runs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/line.h"
+#include "cli/text.h"
+
+/* zkCli.sh takes the version in hexadecimal, as `config` shows it behind "version=". */
+static bool version_of(const struct args *args, const struct cli *cli, struct pawl_condition *out)
+{
+    const char *text = args_text(args, 'v');
+    long long version;
+    char *end;
+
+    if (text == NULL) {
+        return true;
+    }
+    version = strtoll(text, &end, 16);
+    if (*text == '\0' || *end != '\0' || version < -1) {
+        cli_error(cli, "--version: '%s' is no version such as 100000002, as pawl config shows it",
+                  text);
+        return false;
+    }
+    *out = pawl_version(version);
+    return true;
+}
+
+/* The server.N lines of a file, with commas between them. */
+static int members_of_file(struct cli *cli, const char *file, struct strbuf *out)
+{
+    struct strbuf text;
+    char *rest = NULL;
+    int status;
+
+    strbuf_init(&text, INPUT_LIMIT_BYTES);
+    status = input_read(cli, file, &text);
+    for (char *line = status == EXIT_OK
+                          ? strtok_r((char *)(uintptr_t)strbuf_cstr(&text), "\r\n", &rest)
+                          : NULL;
+         line != NULL; line = strtok_r(NULL, "\r\n", &rest)) {
+        if (strncmp(line, "server.", 7) == 0) {
+            strbuf_append_str(out, out->len > 0 ? "," : "");
+            strbuf_append_str(out, line);
+        }
+    }
+    if (status == EXIT_OK && out->len == 0) {
+        cli_error(cli, "%s has no line server.N=HOST:PORT:PORT;PORT", file);
+        status = EXIT_USAGE;
+    }
+    strbuf_fini(&text);
+    return status;
+}
+
+static void print_config(const struct cli *cli, const struct pawl_reply *reply)
+{
+    if (cli->json) {
+        json_open(NULL, '{');
+        json_data("data", reply->data);
+        json_stat("stat", &reply->stat);
+        json_close('{');
+    } else {
+        text_data(reply->data);
+        if (reply->data.len > 0 && ((const char *)reply->data.data)[reply->data.len - 1] != '\n') {
+            putchar('\n');
+        }
+    }
+}
+
+static int ask_for(struct cli *cli, const struct pawl_reconfig *request)
+{
+    struct pawl_reply *reply;
+    int status;
+
+    pawl_reconfig(cli->client, request, &reply);
+    if (reply != NULL && reply->err == PAWL_ERR_NO_AUTH) {
+        cli_error(cli, "this takes the right to write /zookeeper/config; give credentials with "
+                       "--auth SCHEME:CREDENTIALS");
+        status = EXIT_REFUSED;
+    } else {
+        status = cli_check(cli, "/zookeeper/config", reply);
+    }
+    if (status == EXIT_OK) {
+        print_config(cli, reply);
+    }
+    pawl_reply_free(reply);
+    return status;
+}
+
+static bool is_one_kind(const struct args *args, const struct cli *cli)
+{
+    bool by_steps = args_has(args, 'a') || args_has(args, 'r');
+    int n_whole = args_has(args, 'm') + args_has(args, 'f');
+
+    if ((by_steps && n_whole > 0) || n_whole > 1 || (!by_steps && n_whole == 0)) {
+        cli_error(cli, "say who is added (-a) and removed (-r), or the whole list (-m or -f)");
+        return false;
+    }
+    return true;
+}
+
+static int run_reconfig(struct cli *cli, const struct args *args)
+{
+    struct pawl_reconfig request = {.size = sizeof(request),
+                                    .joining = args_text(args, 'a'),
+                                    .leaving = args_text(args, 'r'),
+                                    .members = args_text(args, 'm')};
+    struct strbuf members;
+    int status = EXIT_OK;
+
+    if (!is_one_kind(args, cli) || !version_of(args, cli, &request.only_if)) {
+        return EXIT_USAGE;
+    }
+    strbuf_init(&members, STRBUF_NO_LIMIT);
+    if (args_has(args, 'f')) {
+        status = members_of_file(cli, args_text(args, 'f'), &members);
+        request.members = strbuf_cstr(&members);
+    }
+    if (status == EXIT_OK) {
+        status = ask_for(cli, &request);
+    }
+    strbuf_fini(&members);
+    return status;
+}
+
+static const struct option_spec reconfig_options[] = {
+    {'a', "add", "MEMBERS", "server.4=HOST:2888:3888;2181, several with commas between them"},
+    {'r', "remove", "NUMBERS", "4, several with commas between them"},
+    {'m', "members", "MEMBERS", "the whole list, instead of both"},
+    {'f', "file", "FILE", "the whole list: the lines server.N=... of a file"},
+    {'v', "version", "VERSION", "only if the configuration has this version"},
+    {0, NULL, NULL, NULL}};
+
+const struct command command_reconfig = {
+    .name = "reconfig",
+    .synopsis = "[-a MEMBERS] [-r NUMBERS] | -m MEMBERS | -f FILE [-v VERSION]",
+    .summary = "change the members of the ensemble and print the new list",
+    .options = reconfig_options,
+    .run = run_reconfig};
