@@ -61,6 +61,8 @@ struct election {
     int64_t round;    /* the logical clock: lives as long as the process */
     struct vote own;  /* what this server has itself */
     struct vote vote; /* LOOKING: the proposal; in a role: who was elected */
+    bool deaf;        /* abstains in this election */
+    bool lacking;     /* deaf, and the log says already that all others lack something */
     bool had_role;    /* ever, in this process */
     int64_t began_us; /* the election */
     int64_t interval_us;
@@ -125,7 +127,7 @@ static void election_check(const struct election *e)
 {
     ASSERT(e->phase >= MEMBER_LOOKING && e->phase < N_PHASES);
     ASSERT((e->phase == MEMBER_LEADING) == (election_is_settled(e) && e->vote.leader == e->id));
-    ASSERT(e->phase != MEMBER_LEADING || e->voter);
+    ASSERT(e->phase != MEMBER_LEADING || (e->voter && !e->deaf));
     ASSERT(e->phase != MEMBER_OBSERVING || e->observer);
     ASSERT(e->phase != MEMBER_FOLLOWING || !e->observer);
     if (election_is_settled(e)) {
@@ -133,6 +135,7 @@ static void election_check(const struct election *e)
     }
     if (e->phase == MEMBER_LOOKING) {
         ASSERT(!e->voter || e->in_round[e->me].vote.leader == e->vote.leader);
+        ASSERT(!e->deaf || e->vote.leader != e->id);
         ASSERT(e->interval_us > 0);
     } else {
         ASSERT(e->final_us == INT64_MAX);
@@ -147,6 +150,9 @@ static void election_move(struct election *e, int next)
 }
 
 /* --- votes --- */
+
+/* Of observers, of those in no list, and of who abstains and has heard of nobody. */
+static const struct vote nobody = {INT64_MIN, INT64_MIN, INT64_MIN};
 
 /* Who has no weight is beaten by everybody who has: only such a server votes for itself. */
 static bool election_beats(const struct election *e, const struct vote *new,
@@ -165,6 +171,27 @@ static bool election_beats(const struct election *e, const struct vote *new,
         return new->zxid > current->zxid;
     }
     return new->leader > current->leader;
+}
+
+/* Whether who is voted for has less than this server. */
+static bool election_lacks(const struct election *e, const struct vote *vote)
+{
+    return vote->epoch < e->own.epoch || (vote->epoch == e->own.epoch && vote->zxid < e->own.zxid);
+}
+
+/* Whether somebody who abstains may vote so. Its id does not count: it does not stand. But its
+ * history does, or what only it has could be lost. */
+static bool election_is_eligible(const struct election *e, const struct vote *vote)
+{
+    return vote->leader != e->id && quorum_config_weight(e->config, vote->leader) > 0 &&
+           (!election_lacks(e, vote) || quorum_config_weight(e->config, e->id) == 0);
+}
+
+/* Whether this server would rather vote so. */
+static bool election_prefers(const struct election *e, const struct vote *new,
+                             const struct vote *current)
+{
+    return (!e->deaf || election_is_eligible(e, new)) && election_beats(e, new, current);
 }
 
 static bool election_same_vote(const struct vote *a, const struct vote *b)
@@ -204,7 +231,7 @@ static bool election_proposal_has_quorum(const struct election *e)
 {
     struct heard proposal = {true, MEMBER_LOOKING, e->vote, e->round, 0};
 
-    return election_has_quorum(e, e->in_round, &proposal);
+    return e->vote.leader != nobody.leader && election_has_quorum(e, e->in_round, &proposal);
 }
 
 /* A leader that has not said itself that it leads may be gone, however many still follow it. And
@@ -224,9 +251,15 @@ static bool election_leader_is_there(const struct election *e, const struct hear
 static struct vote election_own_vote(const struct election *e, int64_t zxid, int64_t epoch)
 {
     if (e->observer) {
-        return (struct vote){INT64_MIN, INT64_MIN, INT64_MIN};
+        return nobody;
     }
-    return (struct vote){e->voter ? e->id : INT64_MIN, zxid, epoch};
+    return (struct vote){e->voter ? e->id : nobody.leader, zxid, epoch};
+}
+
+/* What a round begins with. */
+static struct vote election_first_vote(const struct election *e)
+{
+    return e->deaf ? nobody : e->own;
 }
 
 /* --- telling --- */
@@ -238,6 +271,9 @@ static void election_tell(struct election *e, int64_t id, struct election_effect
     size_t start = out->bytes.len;
 
     n.config = strbuf_bytes(&e->text);
+    if (e->voter && n.leader == nobody.leader) {
+        n.leader = id; /* election.h: a vote for nobody */
+    }
     notification_write(&out->bytes, &n);
     *effect = (struct election_effect){.kind = ELECTION_NOTIFY, .id = id, .offset = start};
     effect->bytes.len = out->bytes.len - start;
@@ -341,31 +377,58 @@ static void election_consider(struct election *e, int64_t now_us, struct electio
 static void election_enter_round(struct election *e, int64_t now_us, int64_t round,
                                  struct vote vote, struct election_effects *out)
 {
+    struct vote first;
+
     e->round = round;
     for (size_t i = 0; i < e->config->n_members; i++) {
         e->in_round[i].present = false;
     }
-    election_propose(e, now_us, election_beats(e, &vote, &e->own) ? vote : e->own, out);
+    first = election_first_vote(e);
+    election_propose(e, now_us, election_prefers(e, &vote, &first) ? vote : first, out);
 }
 
 /* Nobody knows better than this server where its history ends. Such a vote is from before a leader
- * cut it back, and must not win: the one elected would lack what it was elected for. */
+ * cut it back, and must not win: the one elected would lack what it was elected for. Of who
+ * abstains every vote for it is from before. */
 static bool election_is_outdated(const struct election *e, const struct vote *vote)
 {
-    return e->voter && vote->leader == e->id && !election_same_vote(vote, &e->own);
+    if (!e->voter || vote->leader != e->id) {
+        return false;
+    }
+    if (e->deaf) {
+        return vote->zxid != nobody.zxid;
+    }
+    return election_beats(e, vote, &e->vote) && !election_same_vote(vote, &e->own);
+}
+
+/* Says once in an election why there may be no leader. */
+static void election_note_lacking(struct election *e, const struct heard *h)
+{
+    if (!e->deaf || e->lacking || e->vote.leader != nobody.leader || h->vote.leader == e->id ||
+        !election_lacks(e, &h->vote)) {
+        return;
+    }
+    e->lacking = true;
+    log_warn("server %" PRId64 " is proposed with epoch %" PRId64 " and zxid 0x%" PRIx64
+             ", here are epoch %" PRId64 " and zxid 0x%" PRIx64
+             ": this server, which cannot lead, does not vote for it, or what only it has could be "
+             "lost. Without others there is no leader until the quorum port is free",
+             h->vote.leader, h->vote.epoch, (uint64_t)h->vote.zxid, e->own.epoch,
+             (uint64_t)e->own.zxid);
 }
 
 /* A message of somebody who looks for a leader, too. */
 static void election_hear_looking(struct election *e, int64_t now_us, int index,
                                   const struct heard *h, struct election_effects *out)
 {
-    bool better = election_beats(e, &h->vote, &e->vote);
+    bool better = election_prefers(e, &h->vote, &e->vote);
     bool waiting = e->final_us != INT64_MAX;
 
     e->outside[index].present = false; /* it has no leader any more */
     if (e->own.zxid == -1 || h->vote.zxid == -1) {
         return; /* its database may have been lost: it must not help to elect anybody */
     }
+    election_note_lacking(e, h);
     if (h->round < e->round) {
         election_tell(e, e->config->member[index].id, out);
         if (waiting && better) { /* it will come into this round, and win */
@@ -373,9 +436,10 @@ static void election_hear_looking(struct election *e, int64_t now_us, int index,
         }
         return;
     }
-    if (better && election_is_outdated(e, &h->vote)) {
+    if (election_is_outdated(e, &h->vote)) {
         /* Who has it does not give it up in its round. */
-        election_enter_round(e, now_us, (int64_t)((uint64_t)h->round + 1), e->own, out);
+        election_enter_round(e, now_us, (int64_t)((uint64_t)h->round + 1), election_first_vote(e),
+                             out);
         election_consider(e, now_us, out);
         return;
     }
@@ -387,7 +451,7 @@ static void election_hear_looking(struct election *e, int64_t now_us, int index,
         election_enter_round(e, now_us, h->round, h->vote, out);
     } else if (better) {
         election_propose(e, now_us, h->vote, out);
-    } else if (!election_same_vote(&h->vote, &e->vote)) {
+    } else if (e->vote.leader != nobody.leader && !election_same_vote(&h->vote, &e->vote)) {
         /* Java leaves it to the next interval; but it may have come too late for what was told
          * when this round began, and would wait for nothing. */
         election_tell(e, e->config->member[index].id, out);
@@ -523,6 +587,8 @@ static void election_start(struct election *e, int64_t now_us, const struct elec
     election_move(e, MEMBER_LOOKING);
     e->round = (int64_t)((uint64_t)e->round + 1); /* a peer may have said any number */
     e->own = election_own_vote(e, in->zxid, in->epoch);
+    e->deaf = e->voter && in->deaf;
+    e->lacking = false;
     e->began_us = now_us;
     e->interval_us = e->min_interval_us;
     e->refused = e->asked = QUORUM_SET_EMPTY;
@@ -530,9 +596,10 @@ static void election_start(struct election *e, int64_t now_us, const struct elec
         e->in_round[i].present = e->outside[i].present = false;
     }
     log_info("looking for a leader: round %" PRId64 ", here are epoch %" PRId64
-             " and zxid 0x%" PRIx64,
-             e->round, in->epoch, (uint64_t)in->zxid);
-    election_propose(e, now_us, e->own, out);
+             " and zxid 0x%" PRIx64 "%s",
+             e->round, in->epoch, (uint64_t)in->zxid,
+             e->deaf ? "; this server cannot lead, and votes for another" : "");
+    election_propose(e, now_us, election_first_vote(e), out);
     election_consider(e, now_us, out);
 }
 
@@ -557,6 +624,22 @@ static void election_refused(struct election *e, int64_t now_us, int64_t id,
 
     if (i >= 0 && e->phase == MEMBER_LOOKING) {
         quorum_set_add(&e->refused, i);
+        election_consider(e, now_us, out);
+    }
+}
+
+/* Votes only become better: what the others have of this round still counts. */
+static void election_stand(struct election *e, int64_t now_us, struct election_effects *out)
+{
+    bool was_deaf = e->deaf;
+
+    e->deaf = false;
+    if (!was_deaf || e->phase != MEMBER_LOOKING) {
+        return;
+    }
+    log_info("this server can lead now, and stands for election in round %" PRId64, e->round);
+    if (e->vote.leader == nobody.leader || election_beats(e, &e->own, &e->vote)) {
+        election_propose(e, now_us, e->own, out);
         election_consider(e, now_us, out);
     }
 }
@@ -589,6 +672,9 @@ void election_step(struct election *e, int64_t now_us, const struct election_inp
         break;
     case ELECTION_REFUSED:
         election_refused(e, now_us, in->id, out);
+        break;
+    case ELECTION_HEARS:
+        election_stand(e, now_us, out);
         break;
     }
     election_lend_bytes(out);

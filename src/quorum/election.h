@@ -26,7 +26,15 @@
  * Java's members wait their 200 ms in any case: who follows one of them finds its quorum port
  * closed for so long, and has to try again.
  *
- * While not LOOKING the vote of the last election is told to whoever asks, for ever. */
+ * While not LOOKING the vote of the last election is told to whoever asks, for ever.
+ *
+ * Who cannot listen for learners is *deaf*, and abstains: it must not be elected, for its learners
+ * would wait at a closed port, or with whoever else has it. It votes for the best one that has at
+ * least its own history, and for nobody while it has heard of none: then those who lack something
+ * need a quorum without it, and two of three may stay without a leader rather than lose what only
+ * the deaf one has. To vote for nobody is to tell each of the others a vote for itself with a
+ * history that nobody can have. Java's members, too, answer that and come into its round, and it
+ * helps to elect nobody: votes are counted with the history that they name. */
 #ifndef PAWL_QUORUM_ELECTION_H
 #define PAWL_QUORUM_ELECTION_H
 
@@ -44,12 +52,14 @@ struct election_options {
 };
 
 enum election_input_kind {
-    ELECTION_START,        /* zxid, epoch: look for a leader. Last zxid logged, currentEpoch */
+    ELECTION_START,        /* zxid, epoch: look for a leader. Last zxid logged, currentEpoch.
+                              deaf: as one that abstains, until HEARS */
     ELECTION_NOTIFICATION, /* id, bytes: payload of a frame from that server */
     ELECTION_TICK,         /* time has passed; at the latest at election_next_us() */
     ELECTION_SYNCED,       /* epoch: the role is taken up; the vote has this epoch from now on */
     ELECTION_LEAVE,        /* the role is over. Nothing is sent until START */
     ELECTION_REFUSED,      /* id: nobody listens where that server should */
+    ELECTION_HEARS,        /* this server can listen now: it stands, if it is LOOKING */
 };
 
 struct election_input {
@@ -58,6 +68,7 @@ struct election_input {
     struct bytes bytes;
     int64_t zxid;
     int64_t epoch;
+    bool deaf;
 };
 
 enum election_effect_kind {

@@ -212,8 +212,9 @@ static void look(struct quorum *q, int64_t last)
     q->role = MEMBER_LOOKING;
     q->leader_sid = SID_NOBODY;
     ASSERT(q->committed == history_last(&q->history));
-    ask_election(q, &(struct election_input){
-                        .kind = ELECTION_START, .zxid = last, .epoch = q->current_epoch});
+    ask_election(
+        q, &(struct election_input){
+               .kind = ELECTION_START, .zxid = last, .epoch = q->current_epoch, .deaf = q->deaf});
 }
 
 void quorum_synced(struct quorum *q, int64_t epoch)
@@ -275,6 +276,7 @@ static void start(struct quorum *q, const struct quorum_input *in)
     q->committed = in->zxid;
     q->accepted_epoch = in->accepted_epoch;
     q->current_epoch = in->current_epoch;
+    q->deaf = in->deaf;
     mend_epochs(q);
     if (q->out->count > 0) {
         quorum_move(q, QUORUM_MENDING);
@@ -427,6 +429,12 @@ static void election_input(struct quorum *q, const struct quorum_input *in)
     ask_election(q, &e);
 }
 
+static void hears(struct quorum *q)
+{
+    q->deaf = false;
+    ask_election(q, &(struct election_input){.kind = ELECTION_HEARS});
+}
+
 /* Without a role a link is nobody's. */
 static void idle_step(struct quorum *q, const struct quorum_input *in)
 {
@@ -494,6 +502,9 @@ void quorum_step(struct quorum *q, int64_t now_us, const struct quorum_input *in
         break;
     case QUORUM_IN_RESIGN:
         resign(q);
+        break;
+    case QUORUM_IN_HEARS:
+        hears(q);
         break;
     default:
         note(q, in);

@@ -57,7 +57,8 @@ struct quorum_options {
 };
 
 enum quorum_input_kind {
-    QUORUM_IN_START,        /* last_zxid, accepted, current, history: once, first: as recovered */
+    QUORUM_IN_START,        /* last_zxid, accepted, current, history: once, first: as recovered;
+                               deaf: the quorum port cannot be had, nobody could follow us */
     QUORUM_IN_TICK,         /* time has passed: at least every tick/2 and at quorum_next_us() */
     QUORUM_IN_NOTIFICATION, /* sid, bytes: a notification's payload, without its length */
     QUORUM_IN_REFUSED,      /* sid: nobody listens at its election port */
@@ -66,7 +67,8 @@ enum quorum_input_kind {
     QUORUM_IN_LINK_DOWN,     /* link: gone, whoever ended it */
     QUORUM_IN_DIAL_FAILED,   /* sid: no link came of the last DIAL */
     QUORUM_IN_PACKET,        /* link, packet */
-    QUORUM_IN_LISTEN_FAILED, /* LISTEN came to nothing: nobody can follow us */
+    QUORUM_IN_LISTEN_FAILED, /* LISTEN came to nothing: we are deaf */
+    QUORUM_IN_HEARS,         /* the quorum port is ours: deaf no longer. It stays ours */
 
     QUORUM_IN_LOG_DURABLE,     /* zxid: the log is on disk up to here */
     QUORUM_IN_EPOCH_SAVED,     /* which, epoch */
@@ -108,6 +110,7 @@ struct quorum_input {
     int64_t accepted_epoch;
     int64_t current_epoch;
     const struct history *history; /* copied; ends with `zxid`. NULL: nothing but `zxid` is known */
+    bool deaf;
 };
 
 enum quorum_effect_kind {

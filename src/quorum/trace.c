@@ -90,11 +90,7 @@ static void put_notification(struct strbuf *out, struct bytes payload)
         return;
     }
     strbuf_printf(out, " %s for", states[n.state]);
-    if (n.leader == INT64_MIN) {
-        put_sid(out, SID_NOBODY);
-    } else {
-        put_sid(out, n.leader);
-    }
+    put_sid(out, n.zxid == INT64_MIN ? SID_NOBODY : n.leader); /* as election.h has it */
     if (n.zxid != INT64_MIN) {
         put_zxid(out, n.zxid);
         strbuf_printf(out, " epoch %" PRId64, n.peer_epoch);
@@ -123,6 +119,7 @@ static const char *const input_names[] = {
     [QUORUM_IN_LINK_DOWN] = "LINK_DOWN",
     [QUORUM_IN_DIAL_FAILED] = "DIAL_FAILED",
     [QUORUM_IN_LISTEN_FAILED] = "LISTEN_FAILED",
+    [QUORUM_IN_HEARS] = "HEARS",
     [QUORUM_IN_PACKET] = "PACKET",
     [QUORUM_IN_LOG_DURABLE] = "LOG_DURABLE",
     [QUORUM_IN_EPOCH_SAVED] = "EPOCH_SAVED",
@@ -149,10 +146,14 @@ void trace_input(struct strbuf *out, const struct quorum_input *in)
         put_zxid(out, in->zxid);
         put_epoch(out, EPOCH_ACCEPTED, in->accepted_epoch);
         put_epoch(out, EPOCH_CURRENT, in->current_epoch);
+        if (in->deaf) {
+            strbuf_append_str(out, " deaf");
+        }
         break;
     case QUORUM_IN_TICK:
     case QUORUM_IN_RESIGN:
     case QUORUM_IN_LISTEN_FAILED:
+    case QUORUM_IN_HEARS:
     case QUORUM_IN_LOAD_FAILED:
         break;
     case QUORUM_IN_NOTIFICATION:

@@ -178,6 +178,7 @@ struct quorum {
     int n_in_vain;          /* roles in a row that ended before we served */
     int64_t rest_us;        /* RESTING until then */
     int64_t least_rest_us;  /* after this role; 0: none, unless it is one of several in vain */
+    bool deaf;              /* nobody could follow us: we vote for another (election.h) */
     int n_unloaded;         /* snapshots in a row that could not be taken over */
     struct prng prng;
     int64_t looking_since_us;

@@ -11,8 +11,6 @@
 enum {
     EPOCH_MAX = INT32_MAX - 1024, /* who has accepted a later one has a damaged file */
     YIELD_WAIT_MAX = 64,          /* times initLimit */
-    /* Longer than learners knock at a closed port and rest: they elect another one meanwhile. */
-    REST_DEAF_US = 4 * 1000 * 1000,
 };
 
 /* --- phases --- */
@@ -456,14 +454,11 @@ static void answer(struct quorum *q, link_id id, const struct packet *packet)
     }
 }
 
-/* Its learners would be refused, leave, and elect us again. If that did happen, they were not
- * refused: somebody else answers there, for whom they wait initLimit ticks. */
+/* The port was ours when we were elected; it should not happen. The others find a closed port, or
+ * wait initLimit ticks for whoever has it. */
 static void listen_failed(struct quorum *q)
 {
-    q->least_rest_us = REST_DEAF_US;
-    if (q->n_in_vain > 0) {
-        q->least_rest_us += q->options.init_limit * q->options.tick_ms * 1000;
-    }
+    q->deaf = true;
     quorum_leave(q, "the quorum port cannot be listened on");
 }
 

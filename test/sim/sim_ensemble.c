@@ -455,6 +455,9 @@ static void begin_item(struct cluster *w, const struct trouble_item *i)
     case TROUBLE_RESET:
         mesh_reset(&w->mesh, i->a, i->b);
         break;
+    case TROUBLE_STRANGER:
+        mesh_stranger(&w->mesh, i->a, true, !i->power);
+        break;
     case TROUBLE_BLOCK:
     case TROUBLE_CUT:
     case TROUBLE_SPLIT:
@@ -484,6 +487,9 @@ void cluster_end(struct cluster *w, const struct trouble_item *i)
         break;
     case TROUBLE_DISK_FULL:
         m->carrier.disk.is_full = false;
+        break;
+    case TROUBLE_STRANGER:
+        mesh_stranger(&w->mesh, i->a, false, false);
         break;
     default:
         break;

@@ -9,6 +9,8 @@
 #include "quorum/trace.h"
 #include "sim_ensemble.h"
 
+enum { TRY_PORT_US = 1000000 };
+
 /* An input that came while effects were carried out. */
 struct kept_input {
     struct quorum_input in;
@@ -236,6 +238,7 @@ static void wake_in_time(struct sim_member *m)
     int64_t body = m->cluster->body->next_us(m);
 
     next = next < tick ? next : tick;
+    next = next < m->carrier.try_port_us ? next : m->carrier.try_port_us;
     sim_member_wake_at(m, next < body ? next : body);
 }
 
@@ -296,6 +299,15 @@ void sim_carrier_settle(struct sim_member *m)
 
 /* ---- inputs ---- */
 
+/* Whether it has its quorum port; every second, until it does. */
+static bool try_port(struct sim_member *m)
+{
+    bool held = mesh_hold_port(&m->cluster->mesh, m->index);
+
+    m->carrier.try_port_us = held ? INT64_MAX : sim_member_now_us(m) + TRY_PORT_US;
+    return held;
+}
+
 void sim_carrier_wake(struct sim_member *m)
 {
     uint64_t link = m->carrier.loading;
@@ -306,6 +318,9 @@ void sim_carrier_wake(struct sim_member *m)
         return;
     }
     m->cluster->body->wake(m);
+    if (m->runs && sim_member_now_us(m) >= m->carrier.try_port_us && try_port(m)) {
+        step(m, &(struct quorum_input){.kind = QUORUM_IN_HEARS});
+    }
     if (m->runs) {
         step(m, &(struct quorum_input){.kind = QUORUM_IN_TICK});
     }
@@ -519,7 +534,8 @@ void sim_carrier_start(struct sim_member *m)
                                    .zxid = t->disk.history.zxid,
                                    .accepted_epoch = t->disk.epochs[TOY_ACCEPTED],
                                    .current_epoch = t->disk.epochs[TOY_CURRENT],
-                                   .history = &history});
+                                   .history = &history,
+                                   .deaf = !try_port(m)});
     history_fini(&history);
 }
 

@@ -74,6 +74,7 @@ struct sim_carrier {
     uint64_t held;        /* the link that waits until a truncation or a snapshot is done */
     uint64_t link;        /* to the leader */
     bool is_stopping;
+    int64_t try_port_us; /* its quorum port, again; INT64_MAX: it has it */
     struct sim_stream *streams;
     struct sim_wish *wishes;
     size_t n_wishes, wishes_capacity;

@@ -278,6 +278,9 @@ static void carry_out_network(struct sim_member *m, const struct quorum_effect *
         break;
     case QUORUM_DO_LISTEN:
     case QUORUM_DO_UNLISTEN:
+        if (!mesh->holds[m->index]) {
+            cluster_violated(m->cluster, "m%d is to listen where somebody else does", m->index + 1);
+        }
         mesh->listens[m->index] = e->kind == QUORUM_DO_LISTEN;
         break;
     case QUORUM_DO_DIAL:

@@ -23,6 +23,7 @@ struct wire {
     struct wire *next;
     bool is_election;
     bool made;
+    bool is_lost; /* a stranger has its other end */
     int member[2];
     bool open[2];
     uint64_t link[2];
@@ -239,7 +240,7 @@ static void wire_delivers(struct mesh *m, struct wire *w, int side, const struct
 /* Something came to where nobody has this wire: who has sent it hears so. */
 static void wire_refuses(struct mesh *m, struct wire *w, int side, const struct parcel *x)
 {
-    if (!x->is_end && w->open[1 - side] && m->powered[w->member[side]]) {
+    if (!x->is_end && w->open[1 - side] && m->powered[w->member[side]] && !w->is_lost) {
         pipe_end(m, &w->to[1 - side]);
     }
 }
@@ -328,6 +329,19 @@ static void wire_made(struct mesh *m, struct wire *w)
     }
 }
 
+static bool has_stranger(const struct mesh *m, int member)
+{
+    return m->strangers[member] > 0 && !m->holds[member];
+}
+
+/* Who dials does not see that it is somebody else. */
+static void wire_made_to_stranger(struct mesh *m, struct wire *w)
+{
+    w->made = w->is_lost = true;
+    w->link[1] = ++m->n_links;
+    m->host->link_up(m->cluster, w->member[0], w->link[0], w->member[1], true);
+}
+
 static void dial_failed(struct mesh *m, struct wire *w, bool refused)
 {
     int from = w->member[0], to = w->member[1];
@@ -379,6 +393,8 @@ static void wire_dialled(void *cluster, const struct sim_event *e)
         } else {
             dial_failed(m, w, false);
         }
+    } else if (!w->is_election && has_stranger(m, to) && m->lets_in[to]) {
+        wire_made_to_stranger(m, w);
     } else if (is_answered(m, w)) {
         wire_made(m, w);
     } else {
@@ -527,6 +543,31 @@ void mesh_reset(struct mesh *m, int a, int b)
     }
 }
 
+static void end_lost(struct mesh *m, int member)
+{
+    for (struct wire *w = m->wires; w != NULL; w = w->next) {
+        if (w->is_lost && w->member[1] == member && w->open[0]) {
+            pipe_end(m, &w->to[0]);
+        }
+    }
+}
+
+void mesh_stranger(struct mesh *m, int member, bool there, bool lets_in)
+{
+    m->strangers[member] += there ? 1 : -1;
+    ASSERT(m->strangers[member] >= 0);
+    m->lets_in[member] = there && lets_in;
+    if (!there) {
+        end_lost(m, member);
+    }
+}
+
+bool mesh_hold_port(struct mesh *m, int member)
+{
+    m->holds[member] = m->holds[member] || m->strangers[member] == 0;
+    return m->holds[member];
+}
+
 void mesh_started(struct mesh *m, int member)
 {
     m->runs[member] = m->powered[member] = true;
@@ -549,7 +590,7 @@ static void process_gone(struct mesh *m, struct wire *w, int side, bool power)
 
 void mesh_stopped(struct mesh *m, int member, bool power)
 {
-    m->runs[member] = m->listens[member] = m->paused[member] = false;
+    m->runs[member] = m->holds[member] = m->listens[member] = m->paused[member] = false;
     m->powered[member] = !power;
     for (struct wire *w = m->wires; w != NULL; w = w->next) {
         for (int side = 0; side < 2; side++) {

@@ -54,7 +54,10 @@ struct mesh {
     bool runs[MESH_MEMBERS];                 /* the process */
     bool powered[MESH_MEMBERS];              /* the machine: refuses what is sent to no process */
     bool paused[MESH_MEMBERS];
+    bool holds[MESH_MEMBERS]; /* its quorum port: nobody else can have it */
     bool listens[MESH_MEMBERS];
+    int strangers[MESH_MEMBERS]; /* who have or want its port, when it does not hold it ... */
+    bool lets_in[MESH_MEMBERS];  /* ... and take what comes, without a word */
     struct wire *wires, *ended;
     struct wire *elections[MESH_MEMBERS][MESH_MEMBERS]; /* as the first of the two sees it */
     struct strbuf last_message[MESH_MEMBERS][MESH_MEMBERS];
@@ -83,6 +86,11 @@ void mesh_hold(struct mesh *m, int member, uint64_t link, bool held);
 void mesh_block(struct mesh *m, int from, int to, bool blocked);
 void mesh_pause(struct mesh *m, int member, bool paused);
 void mesh_reset(struct mesh *m, int a, int b); /* all wires between the two end, both are told */
+/* Somebody else wants the port of a member, and has it when the member does not: from now on, or
+ * no longer. Who was let in hears of the end. */
+void mesh_stranger(struct mesh *m, int member, bool there, bool lets_in);
+/* A member wants its port, for as long as it runs: whether it has it now. */
+bool mesh_hold_port(struct mesh *m, int member);
 void mesh_started(struct mesh *m, int member);
 void mesh_stopped(struct mesh *m, int member, bool power); /* the process is gone */
 

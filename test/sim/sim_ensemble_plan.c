@@ -200,6 +200,32 @@ static void add_trouble(struct trouble_plan *p, struct prng *r)
     }
 }
 
+/* A port is free while its member is down: a stranger comes then, and stays for a while longer. */
+static void add_stranger(struct trouble_plan *p, struct prng *r)
+{
+    int64_t at_us = below(r, p->trouble_us), down_us = some_time(r);
+    struct trouble_item i = {
+        .at_us = at_us, .kind = TROUBLE_CRASH, .a = (int)below(r, n_all(p)), .for_us = down_us};
+
+    trouble_plan_add(p, i);
+    i.kind = TROUBLE_STRANGER;
+    i.at_us = at_us + below(r, down_us);
+    i.for_us = down_us + some_time(r);
+    i.power = one_in(r, 3);
+    trouble_plan_add(p, i);
+}
+
+/* By chance of their own: the rest of a seed's plan is as it would be without them. */
+static void add_strangers(struct trouble_plan *p)
+{
+    struct prng r;
+
+    prng_seed(&r, p->seed ^ 0x73747267);
+    for (int64_t n = one_in(&r, 3) ? 1 + below(&r, 4) : 0; n > 0; n--) {
+        add_stranger(p, &r);
+    }
+}
+
 static void add_calls(struct trouble_plan *p, struct prng *r)
 {
     int64_t n = 10 + below(r, 150);
@@ -227,6 +253,7 @@ void trouble_plan_make(struct trouble_plan *p, uint64_t seed, int n_voters)
     choose_weather(p, &r);
     add_trouble(p, &r);
     add_calls(p, &r);
+    add_strangers(p);
 }
 
 static bool is_call(enum trouble_kind kind)
@@ -280,8 +307,9 @@ static void write_member(int member, struct strbuf *out)
 static void write_what(const struct trouble_item *i, struct strbuf *out)
 {
     static const char *const names[N_TROUBLES] = {
-        "write",  "sync",  "revalidate", "crash",      "pause",     "block", "cut",   "split",
-        "bridge", "reset", "slow-disk",  "sync-fails", "disk-full", "clock", "purge", "resign"};
+        "write",     "sync",  "revalidate", "crash",  "pause",     "block",
+        "cut",       "split", "bridge",     "reset",  "slow-disk", "sync-fails",
+        "disk-full", "clock", "purge",      "resign", "stranger"};
 
     strbuf_printf(out, "%s", names[i->kind]);
     if (i->kind != TROUBLE_SPLIT) {
@@ -300,7 +328,7 @@ static bool has_duration(enum trouble_kind kind)
 {
     return kind == TROUBLE_CRASH || kind == TROUBLE_PAUSE || kind == TROUBLE_BLOCK ||
            kind == TROUBLE_CUT || kind == TROUBLE_SPLIT || kind == TROUBLE_BRIDGE ||
-           kind == TROUBLE_SLOW_DISK || kind == TROUBLE_DISK_FULL;
+           kind == TROUBLE_SLOW_DISK || kind == TROUBLE_DISK_FULL || kind == TROUBLE_STRANGER;
 }
 
 void trouble_item_write(const struct trouble_item *i, struct strbuf *out)
@@ -309,6 +337,8 @@ void trouble_item_write(const struct trouble_item *i, struct strbuf *out)
     write_what(i, out);
     if (i->kind == TROUBLE_CRASH) {
         strbuf_printf(out, "%s at effect %lld", i->power ? " power" : "", (long long)i->amount);
+    } else if (i->kind == TROUBLE_STRANGER) {
+        strbuf_append_str(out, i->power ? " who lets nobody in" : "");
     } else if (i->kind == TROUBLE_WRITE) {
         strbuf_printf(out, " x%lld", (long long)i->amount);
     } else if (i->kind == TROUBLE_CLOCK) {

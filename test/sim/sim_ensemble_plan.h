@@ -27,6 +27,8 @@ enum trouble_kind {
     TROUBLE_CLOCK,      /* a, amount: its clock jumps forward, in microseconds */
     TROUBLE_PURGE,      /* a: takes a snapshot, the log before it goes */
     TROUBLE_RESIGN,     /* a: leaves its role */
+    TROUBLE_STRANGER,   /* a, for_us: somebody else has its quorum port, unless it holds it; power:
+                           and nobody is let in there, else all are, and hear nothing */
     N_TROUBLES,
 };
 

@@ -23,6 +23,7 @@
  *     write M [N], sync M, revalidate M, purge M, resign M
  *     cut M M, heal M M, block M M, unblock M M, reset M M
  *     pause M MS, hold-disk M, release-disk M
+ *     stranger M, stranger-leaves M    has its quorum port, and takes what comes without a word
  *     run MS, run until settled, run until TEXT
  *     show WORD..., hide WORD...       which inputs, effects and packets are shown
  *     quiet, loud                      nothing is shown in between
@@ -389,12 +390,19 @@ static bool item_command(struct scenario *s)
         enum trouble_kind kind;
         bool ends;
     } verbs[] = {
-        {"write", TROUBLE_WRITE, false},   {"sync", TROUBLE_SYNC, false},
-        {"purge", TROUBLE_PURGE, false},   {"revalidate", TROUBLE_REVALIDATE, false},
-        {"resign", TROUBLE_RESIGN, false}, {"pause", TROUBLE_PAUSE, false},
-        {"cut", TROUBLE_CUT, false},       {"heal", TROUBLE_CUT, true},
-        {"block", TROUBLE_BLOCK, false},   {"unblock", TROUBLE_BLOCK, true},
+        {"write", TROUBLE_WRITE, false},
+        {"sync", TROUBLE_SYNC, false},
+        {"purge", TROUBLE_PURGE, false},
+        {"revalidate", TROUBLE_REVALIDATE, false},
+        {"resign", TROUBLE_RESIGN, false},
+        {"pause", TROUBLE_PAUSE, false},
+        {"cut", TROUBLE_CUT, false},
+        {"heal", TROUBLE_CUT, true},
+        {"block", TROUBLE_BLOCK, false},
+        {"unblock", TROUBLE_BLOCK, true},
         {"reset", TROUBLE_RESET, false},
+        {"stranger", TROUBLE_STRANGER, false},
+        {"stranger-leaves", TROUBLE_STRANGER, true},
     };
     struct trouble_item item = {.for_us = -1};
 

@@ -1281,6 +1281,175 @@ static void a_recorded_observer_finds_its_leader(void **state)
     recorded_fini(&r);
 }
 
+/* --- who cannot lead --- */
+
+#define NOBODY(id, round) LOOKING(id, INT64_MIN, round, INT64_MIN)
+
+/* Server `id` of three voters, which cannot listen for learners. */
+static void start_deaf(struct side *s, int64_t id, int64_t zxid, int64_t epoch)
+{
+    side_init(s, VOTERS(3), (struct election_options){.id = id});
+    step(s, &(struct election_input){
+                .kind = ELECTION_START, .zxid = zxid, .epoch = epoch, .deaf = true});
+}
+
+/* What `id` was told in the last step. */
+static struct notification told_to(const struct side *s, int64_t id)
+{
+    struct notification n = {0};
+    struct bytes payload;
+    size_t used;
+
+    for (size_t i = 0; i < s->effects.n; i++) {
+        const struct election_effect *e = &s->effects.effect[i];
+
+        if (e->kind == ELECTION_NOTIFY && e->id == id) {
+            assert_int_equal(notification_frame(e->bytes, &payload, &used), STREAM_WHOLE);
+            assert_true(notification_read(payload, &n));
+        }
+    }
+    return n;
+}
+
+/* Java passes over votes for a server that does not vote, and would stay in its round. */
+static void who_is_deaf_votes_for_nobody_with_a_voter_named(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_deaf(&s, 3, 7, 6);
+    assert_string_equal(told(&s), "1 2");
+    assert_same(told_to(&s, 1), NOBODY(1, 1));
+    assert_same(told_to(&s, 2), NOBODY(2, 1));
+    assert_looking(&s);
+    side_fini(&s);
+}
+
+static void who_is_deaf_votes_for_whoever_has_as_much(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_deaf(&s, 3, 7, 6);
+    hear(&s, 1, LOOKING(1, 7, 1, 6));
+    assert_told(&s, "1 2", LOOKING(1, 7, 1, 6));
+    hear(&s, 2, LOOKING(2, 7, 1, 6));
+    assert_told(&s, "1 2", LOOKING(2, 7, 1, 6));
+    hear(&s, 1, LOOKING(2, 7, 1, 6));
+    assert_elected(&s, 2, MEMBER_FOLLOWING);
+    side_fini(&s);
+}
+
+static void who_is_deaf_helps_nobody_who_lacks_something(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_deaf(&s, 3, 7, 6);
+    hear(&s, 1, LOOKING(1, 6, 1, 6));
+    assert_string_equal(told(&s), ""); /* an answer would be answered, without end */
+    hear(&s, 2, LOOKING(2, 9, 1, 5));
+    assert_string_equal(told(&s), "");
+    hear(&s, 1, LOOKING(1, 6, 4, 6));
+    assert_same(told_to(&s, 1), NOBODY(1, 4));
+    pass(&s, 10000);
+    assert_looking(&s);
+    hear(&s, 2, LOOKING(2, 8, 4, 6));
+    assert_told(&s, "1 2", LOOKING(2, 8, 4, 6));
+    side_fini(&s);
+}
+
+/* They were told so before it lost its port. */
+static void who_is_deaf_does_not_lead_whoever_votes_for_it(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_deaf(&s, 3, 7, 6);
+    hear(&s, 1, LOOKING(3, 7, 1, 6));
+    assert_string_equal(told(&s), "1 2"); /* a new round: who votes so does not give it up */
+    assert_same(told_to(&s, 1), NOBODY(1, 2));
+    hear(&s, 2, LOOKING(3, 7, 1, 6)); /* from the round before */
+    assert_same(told_to(&s, 2), NOBODY(2, 2));
+    hear(&s, 2, FOLLOWING(3, 7, 2, 6));
+    hear(&s, 1, FOLLOWING(3, 7, 2, 6));
+    pass(&s, 10000);
+    assert_looking(&s);
+    hear(&s, 2, LOOKING(2, 7, 2, 6));
+    assert_told(&s, "1 2", LOOKING(2, 7, 2, 6));
+    side_fini(&s);
+}
+
+static void who_is_deaf_follows_who_leads_already(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_deaf(&s, 3, 7, 6); /* others may lack what was never committed */
+    hear(&s, 1, FOLLOWING(2, 6, 5, 7));
+    hear(&s, 2, LEADING(2, 6, 5, 7));
+    assert_elected(&s, 2, MEMBER_FOLLOWING);
+    side_fini(&s);
+}
+
+static void who_hears_again_stands_in_the_same_round(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_deaf(&s, 3, 7, 6);
+    hear(&s, 1, LOOKING(1, 6, 1, 6));
+    simple(&s, ELECTION_HEARS, 0, 0);
+    assert_told(&s, "1 2", LOOKING(3, 7, 1, 6));
+    hear(&s, 1, LOOKING(3, 7, 1, 6));
+    pass(&s, 200);
+    assert_elected(&s, 3, MEMBER_LEADING);
+    side_fini(&s);
+}
+
+static void who_hears_again_leaves_a_better_vote_as_it_is(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_deaf(&s, 1, 7, 6);
+    hear(&s, 2, LOOKING(2, 7, 1, 6));
+    simple(&s, ELECTION_HEARS, 0, 0);
+    assert_string_equal(told(&s), "");
+    assert_vote(&s, LOOKING(2, 7, 1, 6));
+    simple(&s, ELECTION_HEARS, 0, 0);
+    pass(&s, 200);
+    assert_elected(&s, 2, MEMBER_FOLLOWING);
+    simple(&s, ELECTION_HEARS, 0, 0);
+    assert_string_equal(told(&s), "");
+    side_fini(&s);
+}
+
+/* The votes of two who are deaf are the same, and for nobody. */
+static void votes_for_nobody_elect_nobody(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_as_1(&s, 3, 7, 6);
+    hear(&s, 2, NOBODY(1, 1));
+    assert_told(&s, "2", LOOKING(1, 7, 1, 6));
+    hear(&s, 3, NOBODY(1, 1));
+    pass(&s, 150);
+    assert_looking(&s);
+    hear(&s, 2, NOBODY(1, 5)); /* but who says so is in a later round */
+    assert_told(&s, "2 3", LOOKING(1, 7, 5, 6));
+    side_fini(&s);
+
+    side_init(&s, "server.1=a:1:2\nversion=0", (struct election_options){.id = 1});
+    step(&s, &(struct election_input){.kind = ELECTION_START, .deaf = true});
+    pass(&s, 10000);
+    assert_looking(&s);
+    simple(&s, ELECTION_HEARS, 0, 0);
+    assert_elected(&s, 1, MEMBER_LEADING);
+    side_fini(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1333,6 +1502,14 @@ int main(void)
         cmocka_unit_test(a_server_with_another_list_is_reported_and_counts),
         cmocka_unit_test(a_recorded_cold_start_is_repeated),
         cmocka_unit_test(a_recorded_observer_finds_its_leader),
+        cmocka_unit_test(who_is_deaf_votes_for_nobody_with_a_voter_named),
+        cmocka_unit_test(who_is_deaf_votes_for_whoever_has_as_much),
+        cmocka_unit_test(who_is_deaf_helps_nobody_who_lacks_something),
+        cmocka_unit_test(who_is_deaf_does_not_lead_whoever_votes_for_it),
+        cmocka_unit_test(who_is_deaf_follows_who_leads_already),
+        cmocka_unit_test(who_hears_again_stands_in_the_same_round),
+        cmocka_unit_test(who_hears_again_leaves_a_better_vote_as_it_is),
+        cmocka_unit_test(votes_for_nobody_elect_nobody),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

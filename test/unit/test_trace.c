@@ -36,6 +36,8 @@ static void inputs_as_lines(void **state)
     (void)state;
     INPUT("START 0x100000005 accepted 2 current 1", .kind = QUORUM_IN_START, .zxid = 0x100000005,
           .accepted_epoch = 2, .current_epoch = 1);
+    INPUT("START 0x100000005 accepted 2 current 1 deaf", .kind = QUORUM_IN_START,
+          .zxid = 0x100000005, .accepted_epoch = 2, .current_epoch = 1, .deaf = true);
     INPUT("TICK", .kind = QUORUM_IN_TICK);
     INPUT("REFUSED m2", .kind = QUORUM_IN_REFUSED, .sid = 2);
     INPUT("NOTIFICATION m2 3 bytes", .kind = QUORUM_IN_NOTIFICATION, .sid = 2,
@@ -45,6 +47,7 @@ static void inputs_as_lines(void **state)
     INPUT("LINK_DOWN link 3", .kind = QUORUM_IN_LINK_DOWN, .link = 3);
     INPUT("DIAL_FAILED m2", .kind = QUORUM_IN_DIAL_FAILED, .sid = 2);
     INPUT("LISTEN_FAILED", .kind = QUORUM_IN_LISTEN_FAILED);
+    INPUT("HEARS", .kind = QUORUM_IN_HEARS);
     INPUT("PACKET link 3 ACK 0x100000005", .kind = QUORUM_IN_PACKET, .link = 3, .packet = &ack);
     INPUT("PACKET link 3 ACKEPOCH 0x100000005 current -1", .kind = QUORUM_IN_PACKET, .link = 3,
           .packet = &promise);
