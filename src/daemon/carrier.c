@@ -9,6 +9,7 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "daemon/carrier_internal.h"
+#include "daemon/quorum_port.h"
 #include "pawl/error.h"
 #include "quorum/trace.h"
 #include "wire/txn.h"
@@ -129,7 +130,7 @@ static size_t addresses_of(const struct carrier *c, int64_t sid, struct net_addr
     return n;
 }
 
-enum { ADDRESSES_MAX = 8 };
+enum { ADDRESSES_MAX = QUORUM_PORT_ADDRESSES };
 
 /* Each port once, whatever addresses it was named with. */
 static size_t on_all_addresses(struct net_address *own, size_t n)
@@ -144,19 +145,43 @@ static size_t on_all_addresses(struct net_address *own, size_t n)
     return kept;
 }
 
-static void carrier_listen(struct carrier *c)
+static void on_port_held(void *arg)
 {
-    struct net_address own[ADDRESSES_MAX];
-    size_t n = addresses_of(c, c->options.quorum.sid, own, ADDRESSES_MAX);
+    carrier_do(arg, &(struct quorum_input){.kind = QUORUM_IN_HEARS});
+}
 
+static struct quorum_port *carrier_take_port(struct carrier *c)
+{
+    const struct quorum_options *q = &c->options.quorum;
+    struct net_address own[ADDRESSES_MAX];
+    size_t n = addresses_of(c, q->sid, own, ADDRESSES_MAX);
+
+    if (q->observer || !quorum_config_is_voter(q->config, q->sid)) {
+        return NULL;
+    }
     if (c->options.listen_on_all) {
         n = on_all_addresses(own, n);
     }
-    if (quorum_net_listen(c->net, own, n) != PAWL_OK) {
+    return quorum_port_new(c->options.loop, own, n, on_port_held, c);
+}
+
+static void carrier_listen(struct carrier *c)
+{
+    int fds[QUORUM_PORT_ADDRESSES];
+    size_t n = quorum_port_listen(c->port, fds);
+
+    quorum_net_listen(c->net, fds, n);
+    if (n == 0) {
         log_error("as leader this server has to listen on its quorum port, and cannot: another "
                   "server has to lead");
         carrier_do(c, &(struct quorum_input){.kind = QUORUM_IN_LISTEN_FAILED});
     }
+}
+
+static void carrier_unlisten(struct carrier *c)
+{
+    quorum_net_unlisten(c->net);
+    quorum_port_unlisten(c->port);
 }
 
 static void carrier_dial(struct carrier *c, int64_t sid)
@@ -176,7 +201,7 @@ static void carry_out_link(struct carrier *c, const struct quorum_effect *e)
         carrier_listen(c);
         break;
     case QUORUM_DO_UNLISTEN:
-        quorum_net_unlisten(c->net);
+        carrier_unlisten(c);
         break;
     case QUORUM_DO_DIAL:
         carrier_dial(c, e->sid);
@@ -356,7 +381,8 @@ void carrier_start(struct carrier *c, int64_t last_zxid, int64_t accepted_epoch,
                                          .zxid = last_zxid,
                                          .accepted_epoch = accepted_epoch,
                                          .current_epoch = current_epoch,
-                                         .history = history});
+                                         .history = history,
+                                         .deaf = c->port != NULL && !quorum_port_is_held(c->port)});
 }
 
 void carrier_flush(struct carrier *c)
@@ -400,6 +426,7 @@ struct carrier *carrier_new(const struct carrier_options *options)
     strbuf_init(&c->scratch, STRBUF_NO_LIMIT);
     c->quorum = quorum_new(&options->quorum);
     c->net = quorum_net_new(&net);
+    c->port = carrier_take_port(c);
     uv_timer_init(options->loop, &c->timer);
     c->timer.data = c;
     return c;
@@ -413,6 +440,8 @@ void carrier_close(struct carrier *c)
     carrier_drop_all_sendings(c);
     quorum_net_free(c->net);
     c->net = NULL;
+    quorum_port_free(c->port);
+    c->port = NULL;
     uv_timer_stop(&c->timer);
 }
 
@@ -448,5 +477,5 @@ const struct quorum *carrier_quorum(const struct carrier *c)
 
 int carrier_port(const struct carrier *c)
 {
-    return c->net == NULL ? -1 : quorum_net_port(c->net);
+    return c->port == NULL ? -1 : quorum_port_number(c->port);
 }

@@ -89,6 +89,6 @@ void carrier_snapshot(struct carrier *c, link_id link, struct snapshot_taker *ta
 void carrier_flush(struct carrier *c);
 
 const struct quorum *carrier_quorum(const struct carrier *c);
-int carrier_port(const struct carrier *c); /* of the quorum port; -1: it does not listen */
+int carrier_port(const struct carrier *c); /* of the quorum port; -1: it is not ours */
 
 #endif

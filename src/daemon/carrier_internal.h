@@ -32,6 +32,7 @@ struct carrier {
     struct quorum *quorum;
     struct quorum_effects effects;
     struct quorum_net *net;
+    struct quorum_port *port; /* NULL: this server never leads */
     uv_timer_t timer;
     bool is_stepping;
     bool is_unplanned; /* the timer is not set for what the last steps wait for */

@@ -274,6 +274,7 @@ static int open_and_run(struct pawl_server *s, struct host_error *error)
 {
     struct host_options options = {.keeps_nothing = s->options.in_memory && s->place.disk == NULL,
                                    .disk = s->place.disk,
+                                   .is_embedded = true,
                                    .role_changed = embed_set_role,
                                    .arg = s};
     sigset_t all, before;

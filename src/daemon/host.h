@@ -40,6 +40,8 @@ struct host_options {
     /* Nothing is kept, and everything is gone at the end: not for a member among others, which
      * would forget what it has agreed to. */
     bool keeps_nothing;
+    /* host_open() returns in any case: electionPortBindRetry=0, for ever, is three attempts. */
+    bool is_embedded;
     /* In the place of the configured directories; outlives the host, and is cleared of what is not
      * needed any more after each snapshot. NULL: the directories. */
     struct disk *disk;

@@ -14,6 +14,8 @@
 #include "pawl/error.h"
 #include "store/epoch.h"
 
+enum { EMBEDDED_ATTEMPTS = 3 };
+
 /* ---- what the carrier asks for ---- */
 
 static void host_step_member(void *arg, const struct member_input *in)
@@ -83,6 +85,9 @@ int host_take_election_port(struct host *h)
     int attempts = h->config->ensemble.election_bind_attempts;
     int rc;
 
+    if (attempts == 0 && h->options.is_embedded) {
+        attempts = EMBEDDED_ATTEMPTS;
+    }
     if (!config_is_ensemble(h->config)) {
         return PAWL_OK;
     }

@@ -110,24 +110,12 @@ static void listener_start(struct quorum_net *n, int fd)
     uv_poll_start(&listener->poll, UV_READABLE, on_listener_ready);
 }
 
-int quorum_net_listen(struct quorum_net *n, const struct net_address *addresses, size_t count)
+void quorum_net_listen(struct quorum_net *n, const int *fds, size_t count)
 {
-    int rc = PAWL_ERR_ADDRESS, fd = -1;
-
     ASSERT(n->n_listeners == 0);
-    for (size_t i = 0; i < count && i < LISTENERS_MAX; i++) {
-        int port = -1;
-        int one = socket_listen_tcp(addresses[i].host, addresses[i].port, 0, &fd, &port);
-
-        if (one == PAWL_OK) {
-            listener_start(n, fd);
-            n->port = port;
-            rc = PAWL_OK;
-        } else {
-            log_error("the quorum port cannot be listened on: %s", socket_last_error());
-        }
+    for (size_t i = 0; i < count; i++) {
+        listener_start(n, fds[i]);
     }
-    return rc;
 }
 
 void quorum_net_unlisten(struct quorum_net *n)
@@ -136,11 +124,9 @@ void quorum_net_unlisten(struct quorum_net *n)
 
     for (size_t i = 0; i < n->n_listeners; i++) {
         uv_poll_stop(&n->listeners[i]->poll);
-        close(n->listeners[i]->fd);
         uv_close((uv_handle_t *)&n->listeners[i]->poll, on_listener_closed);
     }
     n->n_listeners = 0;
-    n->port = -1;
     for (item = n->links.next; item != &n->links; item = next) {
         struct net_link *l = container_of(item, struct net_link, link);
 
@@ -149,11 +135,6 @@ void quorum_net_unlisten(struct quorum_net *n)
             quorum_link_shut(l, false);
         }
     }
-}
-
-int quorum_net_port(const struct quorum_net *n)
-{
-    return n->port;
 }
 
 /* ---- dialling ---- */
@@ -271,7 +252,6 @@ struct quorum_net *quorum_net_new(const struct quorum_net_options *options)
     struct quorum_net *n = must_zalloc(sizeof(*n));
 
     n->options = *options;
-    n->port = -1;
     n->buffer = must_alloc(READ_BYTES);
     list_init(&n->links);
     n->dialler = dialler_new(options->loop, on_quorum_dialled, n);

@@ -63,11 +63,9 @@ struct quorum_net *quorum_net_new(const struct quorum_net_options *options);
 /* Closes all links without a word; the loop has to run once more. NULL is allowed. */
 void quorum_net_free(struct quorum_net *n);
 
-/* Host NULL: all of this machine. PAWL_OK, or none of the addresses can be had; socket_last_error()
- * tells. */
-int quorum_net_listen(struct quorum_net *n, const struct net_address *addresses, size_t count);
+/* Accepts at these sockets, which listen and stay the caller's (quorum_port.h). */
+void quorum_net_listen(struct quorum_net *n, const int *fds, size_t count);
 void quorum_net_unlisten(struct quorum_net *n);
-int quorum_net_port(const struct quorum_net *n); /* -1: not listening */
 
 /* One attempt: up or dial_failed. Replaces the one under
  * way, of which nothing is heard any more. */

@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "base/strbuf.h"
 #include "daemon/quorum_net.h"
+#include "daemon/quorum_port.h"
 
 enum {
     READ_BYTES = 256 << 10,
@@ -16,7 +17,7 @@ enum {
     GREETING_BYTES = 4096,
     GREETING_MAX = 64, /* at a time; the oldest goes first */
     LINKS_MAX = 1024,
-    LISTENERS_MAX = 8,
+    LISTENERS_MAX = QUORUM_PORT_ADDRESSES,
     KEEP_BYTES = 1 << 20,
 };
 
@@ -70,7 +71,6 @@ struct quorum_net {
     int64_t dialled_sid;
     struct net_listener *listeners[LISTENERS_MAX];
     size_t n_listeners;
-    int port;
     uv_timer_t sweep;
     uv_async_t wake;
     int n_handles; /* ours, until their memory may go */

@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -16,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "os/dial.h"
 #include "os/fork_guard.h"
 #include "pawl/error.h"
 
@@ -161,6 +163,126 @@ int socket_reserve_tcp(const char *host, int *fd, int *port)
     }
     *port = bound_port_of(*fd);
     return PAWL_OK;
+}
+
+/* ---- a port that is held ---- */
+
+static int own_family(const struct address *a)
+{
+    return ((const struct sockaddr *)(const void *)a->bytes)->sa_family;
+}
+
+void socket_sort_own(struct address *addresses, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        for (size_t k = i; k > 0 && own_family(&addresses[k]) == AF_INET &&
+                           own_family(&addresses[k - 1]) != AF_INET;
+             k--) {
+            struct address a = addresses[k];
+
+            addresses[k] = addresses[k - 1];
+            addresses[k - 1] = a;
+        }
+    }
+}
+
+size_t socket_own_addresses(const char *host, int port, struct address *out, size_t max)
+{
+    struct addrinfo *list, *a;
+    size_t n = 0;
+
+    if (socket_resolve(host, port, &list) != 0) {
+        return 0;
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        for (a = list; a != NULL && n < max; a = a->ai_next) {
+            if ((a->ai_family == AF_INET6) == (pass == (host == NULL ? 0 : 1)) &&
+                a->ai_addrlen <= ADDRESS_BYTES) {
+                out[n].len = a->ai_addrlen;
+                memcpy(out[n++].bytes, a->ai_addr, a->ai_addrlen);
+            }
+        }
+    }
+    freeaddrinfo(list);
+    return n;
+}
+
+static void set_reuse(int fd, bool reuse)
+{
+    int value = reuse;
+
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &value, sizeof(value));
+}
+
+/* Connections of the time before may still be ending: SO_REUSEADDR is on when the port is bound,
+ * and when it is listened on. In between it is off, or others who have it on could bind the port,
+ * too, and listen first. That nobody does is known when we have listened ourselves for a moment;
+ * a socket that is shut down afterwards keeps the port it was bound to. */
+static int hold(const struct sockaddr *a, socklen_t len)
+{
+    int fd = bind_to(&(struct addrinfo){
+        .ai_family = a->sa_family, .ai_addr = (struct sockaddr *)a, .ai_addrlen = len});
+    int saved;
+
+    if (fd < 0 || (socket_held_listen(fd) == PAWL_OK && socket_held_unlisten(fd))) {
+        return fd;
+    }
+    saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
+/* A port that the system has chosen would be lost: it is bound again, by its number. */
+static int hold_any(const struct sockaddr *a, socklen_t len)
+{
+    int first = bind_to(&(struct addrinfo){
+        .ai_family = a->sa_family, .ai_addr = (struct sockaddr *)a, .ai_addrlen = len});
+    struct sockaddr_storage chosen;
+    socklen_t chosen_len = sizeof(chosen);
+    int fd = -1;
+
+    if (first < 0) {
+        return -1;
+    }
+    if (getsockname(first, (struct sockaddr *)&chosen, &chosen_len) == 0) {
+        fd = hold((struct sockaddr *)&chosen, chosen_len);
+    }
+    close(first);
+    return fd;
+}
+
+int socket_hold(const struct address *a, int *fd, int *port)
+{
+    const struct sockaddr *name = (const struct sockaddr *)(const void *)a->bytes;
+    bool any = name->sa_family == AF_INET6
+                   ? ((const struct sockaddr_in6 *)(const void *)name)->sin6_port == 0
+                   : ((const struct sockaddr_in *)(const void *)name)->sin_port == 0;
+    int held = any ? hold_any(name, a->len) : hold(name, a->len), saved = errno;
+    char ip[INET6_ADDRSTRLEN + 2] = "?", service[16] = "?";
+
+    if (held < 0) {
+        getnameinfo(name, a->len, ip, sizeof(ip), service, sizeof(service),
+                    NI_NUMERICHOST | NI_NUMERICSERV);
+        return socket_fail(code_for(saved), "cannot bind", ip, atoi(service), strerror(saved));
+    }
+    *fd = held;
+    *port = bound_port_of(held);
+    return PAWL_OK;
+}
+
+int socket_held_listen(int fd)
+{
+    set_reuse(fd, true);
+    return listen(fd, SOMAXCONN) == 0 ? PAWL_OK : code_for(errno);
+}
+
+bool socket_held_unlisten(int fd)
+{
+    bool ours = shutdown(fd, SHUT_RD) == 0;
+
+    set_reuse(fd, false);
+    return ours;
 }
 
 /* A name that is taken by anything but a socket is somebody's file: it stays. */

@@ -17,6 +17,22 @@ int socket_listen_tcp(const char *host, int port, int backlog, int *fd, int *bou
  * nobody else that asks for any, and connections to it are refused until then. */
 int socket_reserve_tcp(const char *host, int *fd, int *port);
 
+/* A port that is ours from now on, whether we listen there or not: nobody else can have it, and
+ * until socket_held_listen() connections to it are refused. Port 0: any free one.
+ * PAWL_ERR_BUSY: somebody has it. */
+struct address;
+int socket_hold(const struct address *a, int *fd, int *port);
+int socket_held_listen(int fd); /* PAWL_OK, or somebody listens there all the same */
+/* Who waits to be accepted is reset. False: it is ours no longer, and to be closed. */
+bool socket_held_unlisten(int fd);
+
+/* Where to listen as `host`, in the order in which to try it; NULL: at all addresses, the IPv6 one
+ * for both families first. At most `max`; 0: there are none. Looks names up, and blocks meanwhile.
+ */
+size_t socket_own_addresses(const char *host, int port, struct address *out, size_t max);
+/* The same order for addresses that were looked up otherwise. */
+void socket_sort_own(struct address *addresses, size_t count);
+
 /* A stale socket file nobody listens on is replaced; one in use is PAWL_ERR_BUSY. */
 int socket_listen_unix(const char *path, int backlog, int *fd);
 

@@ -696,6 +696,25 @@ static void a_member_that_cannot_be_one_is_refused(void **state)
     lines_fini(&lines);
 }
 
+/* The call would not return, and nothing could end it. */
+static void a_member_does_not_wait_for_its_election_port_for_ever(void **state)
+{
+    const char *properties[N_LINES + 3] = {"electionPortBindRetry=0"};
+    struct pawl_server_options options;
+    struct lines lines;
+    char where[128];
+
+    (void)state;
+    lines_init(&lines);
+    member_options(&lines, 1, where, sizeof(where), &options);
+    memcpy(&properties[1], lines.properties, sizeof(lines.properties));
+    options.properties = properties;
+    options.n_properties = N_LINES + 3;
+    assert_int_equal(listen(lines.fds[1], 1), 0); /* somebody else */
+    expect_member_refused(&options, PAWL_ERR_BUSY, "the election port");
+    lines_fini(&lines);
+}
+
 static void a_server_alone_has_the_role_of_one(void **state)
 {
     struct pawl_server_options options;
@@ -730,6 +749,8 @@ int main(void)
                                         remove_folder),
         cmocka_unit_test_setup_teardown(a_member_that_cannot_be_one_is_refused, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(a_member_does_not_wait_for_its_election_port_for_ever,
+                                        make_folder, remove_folder),
         cmocka_unit_test(a_server_alone_has_the_role_of_one),
     };
 

@@ -13,9 +13,9 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "daemon/quorum_net.h"
+#include "daemon/quorum_port.h"
 #include "lib/patience.h"
 #include "lib/test.h"
-#include "pawl/error.h"
 
 enum { PACKET_BYTES = 1 << 20, OUTPUT_BYTES = 4 << 20, MAX_LINKS = 128 };
 
@@ -23,6 +23,7 @@ enum { PACKET_BYTES = 1 << 20, OUTPUT_BYTES = 4 << 20, MAX_LINKS = 128 };
 struct end {
     uv_loop_t *loop;
     struct quorum_net *net;
+    struct quorum_port *port;
     link_id up[MAX_LINKS];
     int64_t sids[MAX_LINKS];
     int n_up;
@@ -166,19 +167,41 @@ static void open_end(struct end *e, const struct quorum_net_options *changes)
 static void close_end(struct end *e)
 {
     quorum_net_free(e->net);
+    quorum_port_free(e->port);
     strbuf_fini(&e->told);
     strbuf_fini(&e->diverted);
 }
 
+/* False: there is no such address here. */
+static bool listen_at(struct end *e, const char *host)
+{
+    struct net_address any = {.host = host, .port = 0};
+    int fds[QUORUM_PORT_ADDRESSES];
+    size_t n;
+
+    e->port = quorum_port_new(&loop, &any, 1, NULL, NULL);
+    n = quorum_port_listen(e->port, fds);
+    quorum_net_listen(e->net, fds, n);
+    return n > 0;
+}
+
+static int port_of(const struct end *e)
+{
+    return quorum_port_number(e->port);
+}
+
+static void unlisten(struct end *e)
+{
+    quorum_net_unlisten(e->net);
+    quorum_port_unlisten(e->port);
+}
+
 static void begin(const struct quorum_net_options *of_leader)
 {
-    struct net_address any = {.host = "127.0.0.1", .port = 0};
-
     uv_loop_init(&loop);
     open_end(&leader, of_leader);
     open_end(&learner, NULL);
-    assert_int_equal(quorum_net_listen(leader.net, &any, 1), PAWL_OK);
-    assert_true(quorum_net_port(leader.net) > 0);
+    assert_true(listen_at(&leader, "127.0.0.1"));
 }
 
 static void finish(void)
@@ -201,7 +224,7 @@ static void turn(void)
 
 static void dial(void)
 {
-    struct net_address to = {.host = "127.0.0.1", .port = quorum_net_port(leader.net)};
+    struct net_address to = {.host = "127.0.0.1", .port = port_of(&leader)};
 
     quorum_net_dial(learner.net, 3, &to, 1);
 }
@@ -234,7 +257,7 @@ static void join(link_id *to_learner, link_id *to_leader)
 static int connect_raw(void)
 {
     struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_port = htons((uint16_t)quorum_net_port(leader.net)),
+                            .sin_port = htons((uint16_t)port_of(&leader)),
                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -365,9 +388,8 @@ static void nobody_listening_is_told_later(void **state)
 
     (void)state;
     begin(NULL);
-    to.port = quorum_net_port(leader.net);
-    quorum_net_unlisten(leader.net);
-    assert_int_equal(quorum_net_port(leader.net), -1);
+    to.port = port_of(&leader);
+    unlisten(&leader);
     quorum_net_dial(learner.net, 7, &to, 1);
     assert_int_equal(learner.n_failed, 0);
     UNTIL(learner.n_failed == 1);
@@ -378,18 +400,17 @@ static void nobody_listening_is_told_later(void **state)
 
 static void of_several_addresses_the_first_that_answers_wins(void **state)
 {
-    struct net_address any = {.host = "127.0.0.1"};
     struct net_address to[3] = {{.host = "127.0.0.1"}, {.host = "localhost"}, {.host = "::1"}};
     struct end nobody;
 
     (void)state;
     begin(NULL);
     open_end(&nobody, NULL);
-    assert_int_equal(quorum_net_listen(nobody.net, &any, 1), PAWL_OK);
-    to[0].port = quorum_net_port(nobody.net); /* closed in a moment */
-    to[1].port = quorum_net_port(leader.net);
-    to[2].port = quorum_net_port(nobody.net);
-    quorum_net_unlisten(nobody.net);
+    assert_true(listen_at(&nobody, "127.0.0.1"));
+    to[0].port = port_of(&nobody); /* closed in a moment */
+    to[1].port = port_of(&leader);
+    to[2].port = port_of(&nobody);
+    unlisten(&nobody);
     quorum_net_dial(learner.net, 3, to, 3);
     UNTIL(learner.n_up == 1);
     assert_int_equal(learner.n_failed, 0);
@@ -431,14 +452,14 @@ static void a_later_dial_replaces_the_one_under_way(void **state)
 
 static void ipv6_is_an_address_like_any(void **state)
 {
-    struct net_address any = {.host = "::1", .port = 0}, to = {.host = "::1"};
+    struct net_address to = {.host = "::1"};
 
     (void)state;
     uv_loop_init(&loop);
     open_end(&leader, NULL);
     open_end(&learner, NULL);
-    if (quorum_net_listen(leader.net, &any, 1) == PAWL_OK) { /* else there is no IPv6 here */
-        to.port = quorum_net_port(leader.net);
+    if (listen_at(&leader, "::1")) { /* else there is no IPv6 here */
+        to.port = port_of(&leader);
         quorum_net_dial(learner.net, 3, &to, 1);
         UNTIL(learner.n_up == 1);
     }

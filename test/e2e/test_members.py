@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import threading
 
 import daemon
 from daemon import PATIENCE_SECONDS, run
@@ -22,6 +23,36 @@ class Place:
     def line(self, host="127.0.0.1"):
         return "server.%d=%s:%d:%d;127.0.0.1:%d" % (self.number, host, self.quorum, self.election,
                                                    self.client)
+
+
+class Stranger:
+    """Somebody else who has a port, takes all connections that come there, and says nothing."""
+
+    def __init__(self, port):
+        self.listener = socket.socket()
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.listener.bind(("127.0.0.1", port))
+        self.listener.listen()
+        self.taken = []
+        self.thread = threading.Thread(target=self.take, daemon=True)
+        self.thread.start()
+
+    def take(self):
+        while True:
+            try:
+                self.taken.append(self.listener.accept()[0])
+            except OSError:
+                return
+
+    def leave(self):
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)  # accept() returns
+        except OSError:
+            return  # it has left
+        self.thread.join()
+        self.listener.close()
+        for s in self.taken:
+            s.close()
 
 
 class Members(daemon.TestCase):
@@ -145,13 +176,60 @@ class Together(Members):
         wait_until(lambda: "the lists have to be the same on all servers" in
                    first.log() + second.log(), "the message")
 
+    def stranger(self, number):
+        s = Stranger(self.places[number - 1].quorum)
+        self.addCleanup(s.leave)
+        return s
+
     def test_a_quorum_port_that_is_taken_leaves_the_lead_to_another(self):
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", self.places[2].quorum))
-            members = [self.member(n) for n in (1, 2, 3)]
-            members[2].wait_log("the quorum port cannot be listened on: .*in use")
-            self.wait_modes(members, "leader", "follower", "follower")
-            self.assertEqual(self.mode(members[2]), "follower")
+        """Nobody waits with the stranger; when it is gone the member leads like any other."""
+        stranger = self.stranger(3)
+        members = [self.member(n) for n in (1, 2, 3)]  # they would elect the last one
+        members[2].wait_log("the quorum port: .*:%d: .*in use.*must not lead" %
+                            self.places[2].quorum)
+        self.wait_modes(members, "leader", "follower", "follower")
+        self.assertEqual(self.mode(members[2]), "follower")
+        daemon.create(members[2].connect(), "/a", b"x")
+        members[0].stop()
+        members[0] = self.member(1)
+        self.wait_modes(members, "leader", "follower", "follower")
+        self.assertEqual(self.mode(members[2]), "follower")
+        self.assertEqual(stranger.taken, [])
+        stranger.leave()
+        members[2].wait_log("the quorum port %d is this server's now" % self.places[2].quorum)
+        last = next(m for m in members if self.mode(m) == "leader")
+        members.remove(last)
+        last.stop()
+        self.wait_modes(members, "leader", "follower")
+        self.assertEqual(self.mode(members[1]), "leader")
+        self.assertEqual(daemon.get(members[0].connect(), "/a"), b"x")
+
+    def test_two_of_three_of_which_only_the_one_without_a_port_has_all(self):
+        """No leader rather than one that lacks something, until the port is free."""
+        members = [self.member(n) for n in (2, 3)]
+        self.wait_modes(members, "leader", "follower")
+        daemon.create(members[0].connect(), "/a", b"x")
+        for m in members:
+            m.stop()
+        stranger = self.stranger(3)
+        members = [self.member(n) for n in (1, 3)]
+        members[1].wait_log("this server, which cannot lead, does not vote for it")
+        self.assertNotIn("is elected leader", members[0].log() + members[1].log())
+        stranger.leave()
+        self.wait_modes(members, "leader", "follower")
+        self.assertEqual(self.mode(members[1]), "leader")
+        self.assertEqual(daemon.get(members[0].connect(), "/a"), b"x")
+
+    def test_a_quorum_port_is_the_members_whatever_its_role(self):
+        members = [self.member(n) for n in (1, 2, 3)]
+        self.wait_modes(members, "leader", "follower", "follower")
+        for n in (1, 2, 3):
+            with self.assertRaises(OSError):
+                Stranger(self.places[n - 1].quorum)
+        last = next(m for m in members if self.mode(m) == "leader")
+        members.remove(last)
+        last.process.kill()
+        self.wait_modes(members, "leader", "follower")
 
     def test_a_member_that_has_promised_a_later_epoch(self):
         """Nothing is lost: it was behind, and gets what the others have."""
