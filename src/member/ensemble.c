@@ -15,6 +15,7 @@ struct ensemble *ensemble_new(const struct member_ensemble *to)
     struct ensemble *e = must_zalloc(sizeof(*e));
 
     e->to = *to;
+    stages_init(&e->stages);
     strbuf_init(&e->undecided, STRBUF_NO_LIMIT);
     strbuf_init(&e->data, STRBUF_NO_LIMIT);
     strbuf_init(&e->auth, STRBUF_NO_LIMIT);
@@ -26,6 +27,7 @@ void ensemble_free(struct ensemble *e)
     if (e == NULL) {
         return;
     }
+    stages_fini(&e->stages);
     strbuf_fini(&e->undecided);
     strbuf_fini(&e->data);
     strbuf_fini(&e->auth);
@@ -72,6 +74,7 @@ static void leave_role(struct member *m, const char *reason)
     m->server->stats.looking_count++;
     m->ensemble->resigning = false;
     m->ensemble->n_synced = 0;
+    stages_forget(&m->ensemble->stages);
     strbuf_clear(&m->ensemble->undecided);
     role_none_init(&m->role);
     server_change(m->server, m->server->tree, m->server->applied_zxid);
@@ -159,6 +162,7 @@ static void follow(struct member *m, const struct quorum_effect *e)
 static void ensemble_append(struct member *m, const struct quorum_effect *e)
 {
     m->server->stats.learner_proposal_received_count += m->role.kind == ROLE_FOLLOWER;
+    stages_appended(&m->ensemble->stages, m->server, e->zxid, e->bytes);
     member_append(m, e->zxid, e->bytes);
 }
 

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/strbuf.h"
+#include "member/stages.h"
 #include "quorum/quorum.h"
 #include "server/role.h"
 
@@ -59,6 +60,7 @@ struct ensemble {
     int64_t looking_since_us; /* as far as is known; 0: it does not */
     struct strbuf undecided;  /* leading: struct undecided, revalidations that wait for a commit */
     int64_t idle_since_us;    /* nobody is served */
+    struct stages stages;     /* of transactions in this role */
     struct strbuf data;       /* scratch: of a packet */
     struct strbuf auth;
 };

@@ -59,6 +59,7 @@ static void commit_first(struct member *m)
 {
     struct bytes payload = journal_first(&m->journal)->payload;
 
+    stages_agreed(m->server, payload);
     server_commit(m->server, payload); /* whom it sets free may append more */
     journal_pop(&m->journal);
     release_syncs(m);
@@ -106,6 +107,8 @@ static void durable(struct member *m, const struct member_input *in)
     observe_batch(m, in);
     if (m->ensemble == NULL) { /* else that is for the quorum to judge */
         role_alone_durable(m, in->zxid);
+    } else {
+        stages_durable(&m->ensemble->stages, m->server, in->zxid);
     }
     server_resume(m->server);
     if (snapshots_measure(&m->snapshots, in->log_bytes) && !m->journal.roll_next &&

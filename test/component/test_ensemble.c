@@ -235,6 +235,67 @@ static void it_is_counted_how_long_nobody_was_served(void **state)
     ensemble_fixture_fini(&f);
 }
 
+static int64_t sum_of(const struct ensemble_node *n, enum summary_id id)
+{
+    return ensemble_node_server(n)->stats.summaries[id].sum;
+}
+
+/* Each role counts the stages that Apache's of that role does (mntr.*.txt of the recorded words).
+ */
+static void each_role_counts_how_long_its_stages_of_a_write_take(void **state)
+{
+    struct ensemble_node *leader;
+    struct ensemble_fixture f;
+    struct connection *c;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 1);
+    leader = ensemble_fixture_elect(&f);
+    c = ensemble_client(leader, 60000); /* one transaction, the second is the node's */
+    ask(leader, c, fixture_create_request("/a", "", 0));
+    for (size_t i = 0; i < f.n_nodes; i++) {
+        struct ensemble_node *n = &f.nodes[i];
+
+        assert_int_equal(n_of(n, SUMMARY_PROPOSAL_LATENCY), n == leader || i == 3 ? 0 : 2);
+        assert_int_equal(n_of(n, SUMMARY_PROPOSAL_ACK_CREATION_LATENCY), i == 3 ? 0 : 2);
+        assert_int_equal(n_of(n, SUMMARY_QUORUM_ACK_LATENCY), n == leader ? 2 : 0);
+        assert_int_equal(n_of(n, SUMMARY_COMMIT_PROPAGATION_LATENCY), n == leader ? 0 : 2);
+    }
+    ensemble_fixture_fini(&f);
+}
+
+/* The disk of a follower is slow: the other two agree without it. Then the leader's is, too. */
+static void a_stage_that_waits_for_a_disk_is_as_long_as_that(void **state)
+{
+    struct ensemble_node *leader, *slow;
+    struct ensemble_fixture f;
+    struct connection *c;
+
+    (void)state;
+    ensemble_fixture_init(&f, 3, 0);
+    leader = ensemble_fixture_elect(&f);
+    slow = ensemble_fixture_follower(&f);
+    c = ensemble_client(leader, 60000);
+    slow->hold = true;
+    assert_string_equal(ask(leader, c, fixture_create_request("/a", "", 0)), "1 OK\n");
+    ensemble_fixture_pass(&f, 300);
+    ensemble_node_release(slow); /* long after it was applied there */
+    assert_int_equal(sum_of(slow, SUMMARY_COMMIT_PROPAGATION_LATENCY), 0);
+    assert_int_equal(sum_of(slow, SUMMARY_PROPOSAL_ACK_CREATION_LATENCY), 300);
+    assert_int_equal(sum_of(leader, SUMMARY_QUORUM_ACK_LATENCY), 0);
+    slow->hold = leader->hold = true;
+    assert_string_equal(ask(leader, c, fixture_create_request("/b", "", 0)), "");
+    ensemble_fixture_pass(&f, 200);
+    ensemble_node_release(leader);
+    assert_int_equal(sum_of(leader, SUMMARY_QUORUM_ACK_LATENCY), 200);
+    assert_int_equal(sum_of(leader, SUMMARY_PROPOSAL_ACK_CREATION_LATENCY), 200);
+    assert_int_equal(sum_of(slow, SUMMARY_PROPOSAL_LATENCY), 0);
+    assert_int_equal(sum_of(slow, SUMMARY_COMMIT_PROPAGATION_LATENCY), 200);
+    ensemble_node_release(slow);
+    assert_int_equal(sum_of(slow, SUMMARY_PROPOSAL_ACK_CREATION_LATENCY), 500);
+    ensemble_fixture_fini(&f);
+}
+
 /* Between the time stamp and the commit the clock says that much has gone by. */
 static void clocks_that_are_apart_are_noticed(void **state)
 {
@@ -952,6 +1013,8 @@ int main(void)
         cmocka_unit_test(watches_fire_where_they_were_set),
         cmocka_unit_test(a_learner_answers_what_its_client_asked_for),
         cmocka_unit_test(a_commit_may_come_before_our_own_disk),
+        cmocka_unit_test(each_role_counts_how_long_its_stages_of_a_write_take),
+        cmocka_unit_test(a_stage_that_waits_for_a_disk_is_as_long_as_that),
         cmocka_unit_test(clocks_that_are_apart_are_noticed),
         cmocka_unit_test(it_is_counted_how_long_nobody_was_served),
         cmocka_unit_test(only_the_leader_ends_sessions_and_hears_of_all),
