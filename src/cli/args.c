@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,24 +204,29 @@ bool args_duration(const struct args *a, const struct cli *cli, char letter, int
     return false;
 }
 
-bool args_number(const struct args *a, const struct cli *cli, char letter, int64_t min, int64_t max,
-                 int64_t *out)
+bool number_parse(const struct cli *cli, const char *what, const char *text, int64_t min,
+                  int64_t max, int64_t *out)
 {
-    const char *text = args_text(a, letter);
     char *end;
     long long n;
 
-    if (text == NULL) {
-        return true;
-    }
     errno = 0;
     n = strtoll(text, &end, 10);
     if (end == text || *end != '\0' || errno != 0 || n < min || n > max) {
-        cli_error(cli, "--%s: '%s' is no number from %lld to %lld",
-                  a->specs[spec_by_letter(a->specs, letter)].name, text, (long long)min,
+        cli_error(cli, "%s: '%s' is no number from %lld to %lld", what, text, (long long)min,
                   (long long)max);
         return false;
     }
     *out = n;
     return true;
+}
+
+bool args_number(const struct args *a, const struct cli *cli, char letter, int64_t min, int64_t max,
+                 int64_t *out)
+{
+    const char *text = args_text(a, letter);
+    char what[64];
+
+    snprintf(what, sizeof(what), "--%s", a->specs[spec_by_letter(a->specs, letter)].name);
+    return text == NULL || number_parse(cli, what, text, min, max, out);
 }

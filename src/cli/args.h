@@ -35,4 +35,8 @@ bool args_duration(const struct args *a, const struct cli *cli, char letter, int
 bool args_number(const struct args *a, const struct cli *cli, char letter, int64_t min, int64_t max,
                  int64_t *out);
 
+/* The same for a word; `what` it is, for the message. */
+bool number_parse(const struct cli *cli, const char *what, const char *text, int64_t min,
+                  int64_t max, int64_t *out);
+
 #endif

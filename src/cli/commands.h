@@ -5,7 +5,12 @@
 
 #include "cli/cli.h"
 
-extern const struct command command_lock, command_locks;
+extern const struct command command_lock, command_locks, command_lead, command_semaphore;
+extern const struct command command_barrier_raise, command_barrier_lift;
+extern const struct command command_barrier_wait, command_barrier_meet;
+extern const struct command command_counter_get, command_counter_add, command_counter_set;
+extern const struct command command_queue_put, command_queue_take, command_queue_ls;
+extern const struct command command_service_register, command_service_ls, command_service_watch;
 extern const struct command command_ls, command_tree, command_count;
 extern const struct command command_get, command_set, command_create, command_rm;
 extern const struct command command_deleteall;

@@ -5,16 +5,35 @@ import fcntl
 import os
 import signal
 import subprocess
+import sys
 import termios
 
 import daemon
+import servers
 from patience import PATIENCE_SECONDS
 
 PAWL = os.path.join(os.path.dirname(daemon.PAWLD), "pawl")
 
 OK, NO, USAGE = 0, 1, 2
 NO_NODE, CONFLICT, REFUSED, UNREACHABLE, TIMEOUT, LOST = range(110, 116)
-SYSTEM, NOT_FOUND, SIGNAL = 117, 127, 128
+UNKNOWN, SYSTEM, NOT_FOUND, SIGNAL = 116, 117, 127, 128
+
+
+# A server for all tests, each below a node of its own, instead of a pawld for each: see main().
+shared_server = None
+
+
+def main():
+    """[--server apache]: on Apache's server, which takes too long to start for each test."""
+    global shared_server
+    if "--server" not in sys.argv:
+        daemon.main()
+    at = sys.argv.index("--server")
+    kind = sys.argv[at + 1]
+    del sys.argv[at:at + 2]
+    with servers.make(kind, config={"tickTime": "300", "extendedTypesEnabled": "true"}) as server:
+        shared_server = server
+        daemon.main()
 
 
 def unread_bytes(pipe):
@@ -30,9 +49,24 @@ class TestCase(daemon.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.server = self.start(*self.server_options)
-        self.env = dict(os.environ, HOME=self.dir, PAWL_SERVER="localhost:%d" % self.server.port)
+        self.env = dict(os.environ, HOME=self.dir)
         self.env.pop("XDG_CONFIG_HOME", None)
+        self.server = shared_server or self.start(*self.server_options)
+        self.port, self.chroot = self.server.port, ""
+        if shared_server is not None:
+            self.use_port(self.port)
+            self.chroot = "/" + self.id()
+            self.ok("create", self.chroot)
+        self.use_port(self.port)
+
+    def use_port(self, port):
+        """pawl finds its server there from now on."""
+        self.env["PAWL_SERVER"] = "localhost:%d%s" % (port, self.chroot)
+
+    def stop_server(self):
+        """SIGSTOP; it goes on with the end of the test at the latest."""
+        self.server.signal(signal.SIGSTOP)
+        self.addCleanup(self.server.signal, signal.SIGCONT)
 
     def pawl(self, *args, stdin=b"", env=None):
         """To its end. Gives (status, output, errors); output as text unless it is none."""

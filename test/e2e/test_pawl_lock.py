@@ -1,58 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """pawl lock: a command that runs only while a lock is ours, whatever becomes of pawl, its watchdog,
-the server and the command.
-
-The referee is a file lock: each command takes it for its life, and reports if another has it. The
-kernel gives it back when the last process that has it is gone."""
+the server and the command. What tells is the referee (referee.py)."""
 import array
 import fcntl
 import os
 import pty
 import signal
 import subprocess
-import sys
 import termios
-import textwrap
 
 import daemon
 from daemon import wait_until
-from pawl_program import (CONFLICT, LOST, NOT_FOUND, OK, PAWL, SIGNAL, TIMEOUT, UNREACHABLE, USAGE,
-                          TestCase)
-
-# Long beside what a busy machine may let a process wait, short enough for a test.
-SESSION = "5s"
-
-# Takes the referee's lock, says so, and lives on: by itself, in a process group or session of its
-# own, deaf to SIGTERM, as another process every moment.
-COMMAND = textwrap.dedent("""
-    import fcntl, os, signal, sys, time
-    signal.signal(signal.SIGTERM, signal.SIG_IGN if "deaf" in sys.argv else signal.SIG_DFL)
-    if "away" in sys.argv and os.fork() == 0:
-        os.setsid()
-        if os.fork() > 0:
-            os._exit(0)
-    elif "away" in sys.argv:
-        time.sleep(3600)
-    referee = open(sys.argv[1])
-    try:
-        fcntl.flock(referee, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        print("OVERLAP", flush=True)
-        sys.exit(99)
-    print("began", os.getppid(), flush=True)
-    while "chain" in sys.argv:
-        if os.fork() > 0:
-            os._exit(0)
-    if "once" not in sys.argv:
-        time.sleep(3600)
-""")
-
-
-def children_of(pid):
-    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-        return [int(word) for word in f.read().split()]
-
+from pawl_program import (CONFLICT, LOST, NOT_FOUND, OK, PAWL, SIGNAL, TIMEOUT, UNREACHABLE, USAGE)
+from referee import SESSION, RefereeCase, children_of
 
 def has_unread_orders(pid):
     """Whether something lies in a pipe that this process reads from."""
@@ -68,13 +29,7 @@ def has_unread_orders(pid):
     return False
 
 
-class LockCase(TestCase):
-    server_options = ("-DtickTime=300",)
-
-    def setUp(self):
-        super().setUp()
-        self.referee = self.file("referee", "")
-
+class LockCase(RefereeCase):
     def hold(self, *how, options=()):
         """A pawl whose command has begun."""
         process = self.begin_lock(*how, options=options)
@@ -82,8 +37,7 @@ class LockCase(TestCase):
         return process
 
     def begin_lock(self, *how, options=(), **kwargs):
-        return self.begin("-T", SESSION, "lock", *options, "/job", "--", sys.executable, "-c", COMMAND,
-                          self.referee, *how, **kwargs)
+        return self.begin("-T", SESSION, "lock", *options, "/job", "--", *self.command(*how), **kwargs)
 
     def stopped_before_it_starts(self, *command, **kwargs):
         """A pawl that has the lock, and its watchdog, which is stopped with the order to run."""
@@ -96,12 +50,6 @@ class LockCase(TestCase):
         before.wait()
         wait_until(lambda: has_unread_orders(watchdog), "the order to run")
         return process, watchdog
-
-    def assert_next(self):
-        """Somebody else gets the lock, and nobody is left of those before."""
-        after = self.begin_lock("once")
-        self.assertRegex(after.stdout.readline(), rb"^began")
-        self.assertEqual(after.wait(), OK)
 
 
 class Status(LockCase):
@@ -175,7 +123,7 @@ class Status(LockCase):
         for holder in holders:
             self.assertEqual(holder.stdout.readline(), b"in\n")
         self.assertEqual(self.lock("-n", "--permits", "2", "/sem", "--", "true")[0], TIMEOUT)
-        self.assertIn("a semaphore (--permits)", self.fails(CONFLICT, "lock", "/sem", "--", "true"))
+        self.assertIn("a semaphore (pawl semaphore", self.fails(CONFLICT, "lock", "/sem", "--", "true"))
         self.hold()
         self.assertIn("a plain lock", self.fails(CONFLICT, "lock", "-P", "1", "/job", "--", "true"))
 
