@@ -183,30 +183,30 @@ static const char *advice_for(int err)
     }
 }
 
+static int report(const struct cli *cli, const char *path, int err, enum pawl_outcome outcome)
+{
+    if (err != PAWL_OK) {
+        cli_error(cli, "%s: %s%s%s", path, pawl_strerror(err), advice_for(err),
+                  outcome == PAWL_OUTCOME_UNKNOWN ? "; it may have happened" : "");
+    }
+    return exit_of(err, outcome);
+}
+
 int cli_report(const struct cli *cli, const char *path, int err)
 {
-    if (cli_signal() != 0) {
-        return EXIT_SIGNAL + cli_signal();
-    }
-    if (err != PAWL_OK) {
-        cli_error(cli, "%s: %s%s", path, pawl_strerror(err), advice_for(err));
-    }
-    return exit_of(err, PAWL_OUTCOME_REFUSED);
+    return cli_signal() != 0 ? EXIT_SIGNAL + cli_signal()
+                             : report(cli, path, err, PAWL_OUTCOME_REFUSED);
+}
+
+int cli_report_change(const struct cli *cli, const char *path, int err, enum pawl_outcome outcome)
+{
+    return err == PAWL_ERR_CANCELLED ? cli_report(cli, path, err) : report(cli, path, err, outcome);
 }
 
 int cli_check(const struct cli *cli, const char *path, const struct pawl_reply *reply)
 {
-    if (reply == NULL) {
-        return cli_report(cli, path, PAWL_ERR_NO_MEMORY);
-    }
-    if (reply->err == PAWL_ERR_CANCELLED) {
-        return cli_report(cli, path, reply->err);
-    }
-    if (reply->err != PAWL_OK) {
-        cli_error(cli, "%s: %s%s%s", path, pawl_strerror(reply->err), advice_for(reply->err),
-                  reply->outcome == PAWL_OUTCOME_UNKNOWN ? "; it may have happened" : "");
-    }
-    return exit_of(reply->err, reply->outcome);
+    return reply == NULL ? cli_report(cli, path, PAWL_ERR_NO_MEMORY)
+                         : cli_report_change(cli, path, reply->err, reply->outcome);
 }
 
 int cli_report_unreachable(const struct cli *cli, const struct pawl_client *client)
@@ -260,6 +260,12 @@ void cli_catch_signals(void)
 int cli_signal(void)
 {
     return caught;
+}
+
+void cli_finish_quietly(struct cli *cli)
+{
+    interruptible = NULL;
+    pawl_client_resume(cli->client);
 }
 
 void cli_wait(int fd)

@@ -75,6 +75,10 @@ void cli_catch_signals(void);
 /* The signal that came; 0: none. */
 int cli_signal(void);
 
+/* From now on a signal is only noted, and blocking calls work again if one has come: for what must
+ * not be left undone. */
+void cli_finish_quietly(struct cli *cli);
+
 /* Waits until `fd` is readable or a signal has come; -1: only for a signal. */
 void cli_wait(int fd);
 
@@ -94,6 +98,9 @@ int cli_report_unreachable(const struct cli *cli, const struct pawl_client *clie
  * exit status for it. EXIT_OK when it is none. */
 int cli_check(const struct cli *cli, const char *path, const struct pawl_reply *reply);
 int cli_report(const struct cli *cli, const char *path, int err);
+
+/* As cli_check(), for a change that has no reply. */
+int cli_report_change(const struct cli *cli, const char *path, int err, enum pawl_outcome outcome);
 
 /* "pawl lock: what happened", and a newline. */
 void cli_error(const struct cli *cli, const char *format, ...)

@@ -17,7 +17,7 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/inherited.h"
-#include "cli/line.h"
+#include "cli/input.h"
 
 /* A copy of the data in a file of its own. */
 struct draft {

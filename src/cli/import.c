@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "cli/args.h"
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "cli/json.h"
 #include "cli/line.h"
 #include "cli/text.h"

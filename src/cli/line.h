@@ -6,12 +6,10 @@
 #ifndef PAWL_CLI_LINE_H
 #define PAWL_CLI_LINE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/strbuf.h"
-#include "cli/cli.h"
-
-enum { INPUT_LIMIT_BYTES = 64 << 20 };
 
 struct line_words {
     char **items; /* each its own memory, ended by NULL */
@@ -25,9 +23,5 @@ void line_words_free(struct line_words *words);
 /* The next line of a file, without its end. False: there is none. One that is too long is cut, and
  * out->failed. */
 bool line_read(FILE *file, struct strbuf *out);
-
-/* All of standard input, or of a file; "-" is standard input. EXIT_OK, or the failure is reported.
- * A signal ends it. */
-int input_read(struct cli *cli, const char *file, struct strbuf *out);
 
 #endif

@@ -9,21 +9,63 @@
 
 #include <pawl/version.h>
 
+#include "base/strbuf.h"
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/inherited.h"
 #include "cli/settings.h"
 
 static const struct command *const commands[] = {
-    &command_lock,      &command_locks,       &command_ls,       &command_tree,
-    &command_get,       &command_set,         &command_create,   &command_rm,
-    &command_deleteall, &command_stat,        &command_exists,   &command_count,
-    &command_watch,     &command_sync,        &command_acl_get,  &command_acl_set,
-    &command_whoami,    &command_config,      &command_find,     &command_grep,
-    &command_du,        &command_cp,          &command_mv,       &command_words,
-    &command_quota_get, &command_quota_set,   &command_quota_rm, &command_txn,
-    &command_export,    &command_import,      &command_diff,     &command_edit,
-    &command_reconfig,  &command_completions,
+    &command_lock,
+    &command_locks,
+    &command_lead,
+    &command_semaphore,
+    &command_barrier_raise,
+    &command_barrier_lift,
+    &command_barrier_wait,
+    &command_barrier_meet,
+    &command_counter_get,
+    &command_counter_add,
+    &command_counter_set,
+    &command_queue_put,
+    &command_queue_take,
+    &command_queue_ls,
+    &command_service_register,
+    &command_service_ls,
+    &command_service_watch,
+    /* nodes */
+    &command_ls,
+    &command_tree,
+    &command_get,
+    &command_set,
+    &command_create,
+    &command_rm,
+    &command_deleteall,
+    &command_stat,
+    &command_exists,
+    &command_count,
+    &command_watch,
+    &command_sync,
+    &command_acl_get,
+    &command_acl_set,
+    &command_whoami,
+    &command_config,
+    &command_find,
+    &command_grep,
+    &command_du,
+    &command_cp,
+    &command_mv,
+    &command_words,
+    &command_quota_get,
+    &command_quota_set,
+    &command_quota_rm,
+    &command_txn,
+    &command_export,
+    &command_import,
+    &command_diff,
+    &command_edit,
+    &command_reconfig,
+    &command_completions,
 };
 enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
@@ -50,7 +92,7 @@ static void print_help(void)
 {
     puts("usage: pawl [OPTIONS] COMMAND [ARGUMENTS]\n\ncommands:");
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        printf("  %-12s %s\n", commands[i]->name, commands[i]->summary);
+        printf("  %-17s %s\n", commands[i]->name, commands[i]->summary);
     }
     puts("\noptions:");
     print_options(settings_options);
@@ -94,6 +136,73 @@ static const struct command *find_command(int argc, char **argv, int *n_used)
         }
     }
     return NULL;
+}
+
+/* ---- half a command: "barrier", without what is to be done with it ---- */
+
+/* What follows `group` in the name of `c`; NULL: it is none of the group. */
+static const char *rest_in_group(const struct command *c, const char *group)
+{
+    size_t len = strlen(group);
+
+    return strncmp(c->name, group, len) == 0 && c->name[len] == ' ' ? c->name + len + 1 : NULL;
+}
+
+static bool is_group(const char *word)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (rest_in_group(commands[i], word) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void print_group_help(const char *group)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (rest_in_group(commands[i], group) != NULL) {
+            printf("usage: pawl [OPTIONS] %s %s\n       %s\n", commands[i]->name,
+                   commands[i]->synopsis, commands[i]->summary);
+        }
+    }
+}
+
+/* "raise, lift, wait or meet" */
+static void list_group(const char *group, struct strbuf *out)
+{
+    const char *last = NULL;
+
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        const char *rest = rest_in_group(commands[i], group);
+
+        if (rest != NULL && last != NULL) {
+            strbuf_printf(out, "%s%s", out->len > 0 ? ", " : "", last);
+        }
+        last = rest != NULL ? rest : last;
+    }
+    strbuf_printf(out, "%s%s", out->len > 0 ? " or " : "", last);
+}
+
+static int answer_half(const struct cli *cli, int argc, char **argv)
+{
+    struct strbuf list;
+
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        print_group_help(argv[0]);
+        return EXIT_OK;
+    }
+    strbuf_init(&list, STRBUF_NO_LIMIT);
+    list_group(argv[0], &list);
+    if (argc > 1) {
+        cli_error(cli, "there is no command '%s %s': %s is followed by %s", argv[0], argv[1],
+                  argv[0], strbuf_cstr(&list));
+    } else {
+        cli_error(cli, "%s is followed by %s; see pawl %s --help", argv[0], strbuf_cstr(&list),
+                  argv[0]);
+    }
+    strbuf_fini(&list);
+    return EXIT_USAGE;
 }
 
 static int report_unknown_command(const struct cli *cli, const char *word)
@@ -208,6 +317,9 @@ static int run_settled(struct cli *cli, int argc, char **argv)
         return EXIT_USAGE;
     }
     cli->command = find_command(argc, argv, &n_used);
+    if (cli->command == NULL && is_group(argv[0])) {
+        return answer_half(cli, argc, argv);
+    }
     if (cli->command == NULL) {
         return report_unknown_command(cli, argv[0]);
     }

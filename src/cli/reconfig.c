@@ -7,8 +7,8 @@
 #include "base/strbuf.h"
 #include "cli/args.h"
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "cli/json.h"
-#include "cli/line.h"
 #include "cli/text.h"
 
 /* zkCli.sh takes the version in hexadecimal, as `config` shows it behind "version=". */

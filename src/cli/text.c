@@ -79,9 +79,14 @@ void text_data(struct pawl_bytes data)
     }
 }
 
-void text_line(struct pawl_bytes data)
+void text_escaped(struct pawl_bytes data)
 {
     print_escaped(data, "");
+}
+
+void text_line(struct pawl_bytes data)
+{
+    text_escaped(data);
     putchar('\n');
 }
 

@@ -14,6 +14,9 @@ void text_stat(const struct pawl_stat *stat);
 /* The data as they are. On a terminal without what would confuse it, and with a newline. */
 void text_data(struct pawl_bytes data);
 
+/* Without control characters: nothing in the data ends a line or is obeyed by a terminal. */
+void text_escaped(struct pawl_bytes data);
+
 /* To the end of a line, which nothing in the data can end before. */
 void text_line(struct pawl_bytes data);
 

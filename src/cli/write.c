@@ -11,25 +11,9 @@
 #include "base/strbuf.h"
 #include "cli/args.h"
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "cli/json.h"
-#include "cli/line.h"
 #include "cli/text.h"
-
-/* ---- data ---- */
-
-/* `word` as it is; "-": what comes from standard input; NULL: no data. */
-static int data_of(struct cli *cli, const char *word, struct strbuf *input, struct pawl_bytes *out)
-{
-    int status;
-
-    *out = pawl_str(word);
-    if (word == NULL || strcmp(word, "-") != 0) {
-        return EXIT_OK;
-    }
-    status = input_read(cli, "-", input);
-    *out = (struct pawl_bytes){input->len > 0 ? (const void *)input->data : "", input->len};
-    return status;
-}
 
 static bool version_of(const struct args *args, struct cli *cli, struct pawl_condition *out)
 {
@@ -68,7 +52,7 @@ static int run_set(struct cli *cli, const struct args *args)
         return EXIT_USAGE;
     }
     strbuf_init(&input, INPUT_LIMIT_BYTES);
-    status = data_of(cli, args->words[1], &input, &request.data);
+    status = input_data(cli, args->words[1], &input, &request.data);
     if (status == EXIT_OK) {
         pawl_set(cli->client, &request, &reply);
         status = cli_check(cli, args->words[0], reply);
@@ -193,7 +177,7 @@ static int run_create(struct cli *cli, const struct args *args)
         return EXIT_USAGE;
     }
     strbuf_init(&input, INPUT_LIMIT_BYTES);
-    status = data_of(cli, args->n_words > 1 ? args->words[1] : NULL, &input, &request.data);
+    status = input_data(cli, args->n_words > 1 ? args->words[1] : NULL, &input, &request.data);
     if (status == EXIT_OK) {
         pawl_create(cli->client, &request, &reply);
         if (reply != NULL && reply->err == PAWL_ERR_NO_NODE) {
