@@ -129,10 +129,12 @@ size_t descendants_signal(int number)
 }
 
 /* Those whose parent we are. A file of the kernel's lists them: this takes microseconds, while a
- * process that forks and exits has another number each time the whole table has been read. */
-static void children_end(void)
+ * process that forks and exits has another number each time the whole table has been read. False:
+ * there is none that we may kill, such as when all run as another user. */
+static bool children_end(void)
 {
     char path[64], text[4096];
+    bool has_killed = false;
     ssize_t n;
     int fd;
 
@@ -141,11 +143,12 @@ static void children_end(void)
     n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
     text[n > 0 ? n : 0] = '\0';
     for (char *at = text, *end; (n = strtol(at, &end, 10)) > 0 && *end == ' '; at = end) {
-        kill((pid_t)n, SIGKILL);
+        has_killed = kill((pid_t)n, SIGKILL) == 0 || has_killed;
     }
     if (fd >= 0) {
         close(fd);
     }
+    return has_killed;
 }
 
 /* False: there is none left. */
@@ -158,16 +161,34 @@ static bool reap_ended(void)
     return pid == 0;
 }
 
+/* Kills children, as fast as they fork, until there are none; gives up after many. False: those
+ * that are left may not be killed by us. */
+static bool children_end_quickly(void)
+{
+    enum { LOOKS = 1000 };
+    bool may_kill = true;
+
+    for (int i = 0; i < LOOKS && may_kill && reap_ended(); i++) {
+        may_kill = children_end();
+    }
+    return may_kill;
+}
+
+/* What may not be killed is waited for, with longer and longer pauses: until it has ended nobody
+ * may think that it has. */
 void descendants_end(void)
 {
-    enum { QUICK_LOOKS = 1000 };
-    const struct timespec pause = {.tv_nsec = 5000000};
+    enum { PAUSE_MIN_MS = 5, PAUSE_MAX_MS = 900 };
+    long pause_ms = PAUSE_MIN_MS;
 
     descendants_signal(SIGKILL);
     while (reap_ended()) {
-        for (int i = 0; i < QUICK_LOOKS && reap_ended(); i++) {
-            children_end();
-        }
+        struct timespec pause = {0};
+
+        pause_ms = children_end_quickly()        ? PAUSE_MIN_MS
+                   : pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2
+                                                 : PAUSE_MAX_MS;
+        pause.tv_nsec = pause_ms * 1000000;
         descendants_signal(SIGKILL);
         nanosleep(&pause, NULL);
     }

@@ -15,7 +15,8 @@ void descendants_adopt(void);
 /* Sends a signal to each of them; gives how many there were. */
 size_t descendants_signal(int number);
 
-/* SIGKILL to all, until there is none left to wait for. Reaps them. */
+/* SIGKILL to all, until there is none left to wait for. Reaps them. Waits for the end of those that
+ * we may not kill. */
 void descendants_end(void);
 
 #endif

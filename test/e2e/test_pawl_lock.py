@@ -6,14 +6,20 @@ import array
 import fcntl
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import termios
+import time
+import unittest
 
 import daemon
 from daemon import wait_until
 from pawl_program import (CONFLICT, LOST, NOT_FOUND, OK, PAWL, SIGNAL, TIMEOUT, UNREACHABLE, USAGE)
 from referee import SESSION, RefereeCase, children_of
+
+NOBODY = 65534
+
 
 def has_unread_orders(pid):
     """Whether something lies in a pipe that this process reads from."""
@@ -27,6 +33,16 @@ def has_unread_orders(pid):
         if count[0] > 0:
             return True
     return False
+
+
+def is_asleep(pid):
+    """Whether it has wanted a processor for less than half of a while, however busy the machine is."""
+    def wanted_seconds():
+        with open("/proc/%d/schedstat" % pid) as f:
+            return sum(int(word) for word in f.read().split()[:2]) / 1e9  # on one, and waiting for one
+    began, before = time.monotonic(), wanted_seconds()
+    time.sleep(1)  # the while: longer or shorter is as good
+    return wanted_seconds() - before < 0.5 * (time.monotonic() - began)
 
 
 class LockCase(RefereeCase):
@@ -252,6 +268,29 @@ class Hostile(LockCase):
         self.assertEqual(process.wait(), LOST)  # by its own clock
         self.server.signal(signal.SIGCONT)
         self.assert_next()
+
+    @unittest.skipUnless(os.getuid() == 0 and os.path.exists("/proc/self/schedstat"),
+                         "only root can make a program that runs as somebody else")
+    def test_what_may_not_be_killed_is_waited_for(self):
+        """As by sudo: pawl runs as nobody, its command as root. Waiting takes no time of a processor."""
+        python = os.path.join(self.dir, "python-as-root")
+        shutil.copy("/usr/bin/python3", python)
+        os.chmod(python, 0o4755)
+        os.chmod(self.dir, 0o755)
+        process = self.begin(
+            "-T", SESSION, "lock", "/job", "--", python, "-ISc",
+            "import os, sys; os.setresuid(0, 0, 0); print('root', flush=True); sys.stdin.read()",
+            stdin=subprocess.PIPE, preexec_fn=lambda: os.setresuid(NOBODY, NOBODY, NOBODY))
+        if process.stdout.readline() != b"root\n":
+            self.skipTest("programs cannot be made to run as root here")
+        watchdog = children_of(process.pid)[0]
+        self.server.signal(signal.SIGSTOP)
+        wait_until(lambda: watchdog not in children_of(process.pid), "pawl to end it in its place")
+        wait_until(lambda: is_asleep(process.pid), "pawl to sleep beside what it may not kill")
+        self.assertIsNone(process.poll())
+        process.stdin.close()
+        self.assertEqual(process.wait(), LOST)
+        self.server.signal(signal.SIGCONT)
 
     def test_the_node_is_deleted_by_hand(self):
         process = self.hold("deaf")
