@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 
 extern const struct command command_lock, command_locks, command_lead, command_semaphore;
+extern const struct command command_locks_why, command_locks_gc;
 extern const struct command command_barrier_raise, command_barrier_lift;
 extern const struct command command_barrier_wait, command_barrier_meet;
 extern const struct command command_counter_get, command_counter_add, command_counter_set;

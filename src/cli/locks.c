@@ -2,7 +2,6 @@
 /* locks.c - who holds a lock, and who waits for it. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include <pawl/grant.h>
@@ -10,19 +9,14 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/json.h"
+#include "cli/locks_order.h"
 #include "cli/text.h"
 
-/* What a participant does. Readers before the first writer share a read/write lock. */
 static const char *part_of(const struct pawl_participants *all, size_t i)
 {
-    bool is_reader = strstr(all->items[i]->path, "__READ__") != NULL;
+    size_t ahead;
 
-    for (size_t ahead = 0; ahead < i; ahead++) {
-        if (!is_reader || strstr(all->items[ahead]->path, "__READ__") == NULL) {
-            return "waits";
-        }
-    }
-    return "holds";
+    return locks_waits_behind(all, i, &ahead) ? "waits" : "holds";
 }
 
 static void print_participant(const struct cli *cli, const struct pawl_participant *p,

@@ -17,6 +17,8 @@
 
 static const struct command *const commands[] = {
     &command_lock,
+    &command_locks_why, /* before `locks`, which takes what follows for a path */
+    &command_locks_gc,
     &command_locks,
     &command_lead,
     &command_semaphore,

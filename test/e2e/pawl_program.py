@@ -31,7 +31,9 @@ def main():
     at = sys.argv.index("--server")
     kind = sys.argv[at + 1]
     del sys.argv[at:at + 2]
-    with servers.make(kind, config={"tickTime": "300", "extendedTypesEnabled": "true"}) as server:
+    config = {"tickTime": "300", "extendedTypesEnabled": "true",
+              "maxSessionTimeout": daemon.LONG_SESSION_MS}
+    with servers.make(kind, config=config) as server:
         shared_server = server
         daemon.main()
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The recipes from a shell: pawl lead, semaphore, barrier, counter, queue, service.
+"""The recipes from a shell: pawl lead, semaphore, barrier, counter, queue, service, locks.
 
 [--server apache]: the same on Apache's server."""
 import fcntl
@@ -11,10 +11,11 @@ import signal
 import subprocess
 import termios
 
+import daemon
 import pawl_program
 from daemon import wait_until
 from held_answers import DELETE, HeldAnswers
-from pawl_program import (CONFLICT, NO_NODE, NOT_FOUND, OK, PAWL, REFUSED, SIGNAL, SYSTEM, TIMEOUT,
+from pawl_program import (CONFLICT, NO, NO_NODE, NOT_FOUND, OK, PAWL, REFUSED, SIGNAL, SYSTEM, TIMEOUT,
                           UNREACHABLE, USAGE, TestCase)
 from referee import SESSION, RefereeCase, children_of
 
@@ -397,6 +398,100 @@ class Service(TestCase):
                                   stderr=subprocess.PIPE, env=self.env)
         self.assertEqual(done.returncode, SYSTEM)
         self.assertEqual(self.ok("service", "ls", "/services", "web"), "")
+
+
+class Locks(RefereeCase):
+    def hold(self, *args, command=("sh", "-c", "echo in; exec sleep 3600")):
+        """A pawl that is in the queue, and holds the lock unless somebody is ahead of it."""
+        path = args[-1]
+        before = self.queue(path)
+        process = self.begin("-T", SESSION, "lock", *args, "--", *command)
+        wait_until(lambda: self.queue(path) == before + 1, "another one in the queue of %s" % path)
+        return process
+
+    def queue(self, path):
+        status, out, _ = self.pawl("ls", path)
+        return len(out.split()) if status == OK else 0
+
+    def why(self, *paths, status=OK):
+        got, out, errors = self.pawl("-j", "locks", "why", *paths)
+        self.assertEqual((got, errors), (status, ""))
+        return json.loads(out)
+
+    def test_who_waits_for_whom(self):
+        self.assertEqual(self.ok("locks", "why", "/job"), "/job: nobody holds it, and nobody waits\n")
+        self.assertEqual(self.why("/job"), [])
+        for _ in range(3):
+            self.hold("/job")
+        lines = self.ok("locks", "why", "/job").split("\n")
+        self.assertRegex(lines[0], r"^/job: 0x\w+ \(.* host=.* pid=\d+ .*\) holds it since \d{4}-")
+        self.assertRegex(lines[1], r"^/job: 0x\w+ .* waits since .* for 0x\w+ .*, which holds it$")
+        self.assertRegex(lines[2], r"^/job: 0x\w+ .* waits since .* for 0x\w+ .*, which waits itself$")
+        first, second, third = self.why("/job")
+        self.assertEqual([p["does"] for p in (first, second, third)], ["holds", "waits", "waits"])
+        self.assertEqual((second["behind"], third["behind"]), (first["path"], second["path"]))
+        self.assertEqual(second["behind_session"], first["session"])
+
+    def test_readers_wait_for_writers(self):
+        self.hold("-S", "/rw")
+        self.hold("-S", "/rw")
+        self.hold("-W", "/rw")
+        self.hold("-S", "/rw")
+        one, two, writer, last = self.why("/rw")
+        self.assertEqual([p["does"] for p in (one, two, writer, last)], ["holds", "holds", "waits", "waits"])
+        self.assertEqual((writer["behind"], last["behind"]), (two["path"], writer["path"]))
+
+    def test_two_that_wait_in_a_circle(self):
+        """Each has the first of its two locks before either asks for the second."""
+        self.ok("create", "/a")
+        self.ok("create", "/b")
+        one, two = Session(self), Session(self)
+        one.place("/a")
+        two.place("/b")
+        one.place("/b")
+        self.assertEqual(len(self.why("/a", "/b")), 3)
+        two.place("/a")
+        shown = self.why("/a", "/b", status=NO)
+        self.assertEqual(len(shown), 5)
+        circle = shown[-1]["circle"]
+        self.assertEqual({(e["session"], e["lock"], e["waits_for"]) for e in circle},
+                         {(one.name, "/b", two.name), (two.name, "/a", one.name)})
+        status, out, _ = self.pawl("locks", "why", "/a", "/b")
+        self.assertEqual(status, NO)
+        self.assertIn("they wait in a circle: 0x", out)
+        self.assertEqual(len(self.why("/a")), 2)  # one lock is no circle
+
+    def test_places_of_nobody(self):
+        self.hold("/job")
+        left = "/job/_c_00000000-0000-0000-0000-000000000000-lock-0000000001"
+        self.ok("create", left)
+        self.ok("create", "/job/notes-0000000002")
+        waiter = self.hold("/job", command=("true",))
+        self.assertEqual(self.ok("locks", "gc", "-n", "/job").split()[0], "left")
+        status, out, errors = self.pawl("locks", "gc", stdin=b"no\n")
+        self.assertEqual((status, out.split()[0]), (OK, "left"))
+        self.assertIn(left + " belongs to no session: remove it? [y/N] ", errors)
+        self.assertEqual(self.pawl("locks", "gc")[1].split()[0], "left")  # no answer is a no
+        status, out, _ = self.pawl("-j", "locks", "gc", "/job", stdin=b"y\n")
+        self.assertEqual([(o["path"], o["removed"]) for o in json.loads(out)], [(left, True)])
+        self.assertEqual(self.ok("locks", "gc", "--yes"), "")
+        self.ok("exists", "/job/notes-0000000002")
+        self.assertIsNone(waiter.poll())
+
+
+class Session:
+    """Places in the queues of locks, as a client has them that takes several."""
+
+    def __init__(self, test):
+        self.chroot = test.chroot
+        self.conn = daemon.z.Conn(test.port)
+        self.conn.handshake(timeout_ms=daemon.LONG_SESSION_MS)
+        test.addCleanup(self.conn.close)
+        self.name = "0x%x" % self.conn.session_id
+
+    def place(self, lock):
+        fields = {"path": self.chroot + lock + "/lock-", "data": b"", "acl": daemon.OPEN_ACL, "flags": 3}
+        assert self.conn.call(daemon.z.CREATE, fields)[0].err == 0
 
 
 class HalfACommand(TestCase):
