@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* locks.c - who holds a lock, and who waits for it. */
+/* locks.c - who holds a lock or a lease, and who waits for it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
@@ -9,15 +9,8 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/json.h"
-#include "cli/locks_order.h"
+#include "cli/lock_queue.h"
 #include "cli/text.h"
-
-static const char *part_of(const struct pawl_participants *all, size_t i)
-{
-    size_t ahead;
-
-    return locks_waits_behind(all, i, &ahead) ? "waits" : "holds";
-}
 
 static void print_participant(const struct cli *cli, const struct pawl_participant *p,
                               const char *part)
@@ -43,8 +36,8 @@ static void print_participant(const struct cli *cli, const struct pawl_participa
 
 static int run_locks(struct cli *cli, const struct args *args)
 {
-    struct pawl_participants *all;
-    int err = pawl_participants(cli->client, args->words[0], &all);
+    struct lock_queue q;
+    int err = lock_queue_read(cli->client, args->words[0], &q);
 
     if (err != PAWL_OK) {
         return cli_report(cli, args->words[0], err);
@@ -52,13 +45,13 @@ static int run_locks(struct cli *cli, const struct args *args)
     if (cli->json) {
         json_open(NULL, '[');
     }
-    for (size_t i = 0; i < all->n; i++) {
-        print_participant(cli, all->items[i], part_of(all, i));
+    for (size_t i = 0; i < q.n; i++) {
+        print_participant(cli, q.items[i], lock_queue_holds(&q, i) ? "holds" : "waits");
     }
     if (cli->json) {
         json_close('[');
     }
-    pawl_participants_free(all);
+    lock_queue_fini(&q);
     return EXIT_OK;
 }
 

@@ -13,7 +13,7 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/json.h"
-#include "cli/locks_order.h"
+#include "cli/lock_queue.h"
 #include "cli/text.h"
 
 struct edge {
@@ -48,68 +48,76 @@ static void print_since(const struct pawl_participant *p)
     printf(" since %s", since);
 }
 
-static void explain_text(const char *lock, const struct pawl_participants *all, size_t i)
+static void print_for_whom(const struct lock_queue *q, size_t i)
 {
-    size_t ahead, before;
+    size_t ahead;
 
-    printf("%s: ", lock);
-    print_who(all->items[i]);
-    if (!locks_waits_behind(all, i, &ahead)) {
-        fputs(" holds it", stdout);
-        print_since(all->items[i]);
-        putchar('\n');
-        return;
+    if (lock_queue_behind(q, i, &ahead)) {
+        fputs(" for ", stdout);
+        print_who(q->items[ahead]);
+        puts(lock_queue_holds(q, ahead) ? ", which holds it" : ", which waits itself");
+    } else {
+        printf(" for one of %zu leases\n", q->n_leases);
     }
-    fputs(" waits", stdout);
-    print_since(all->items[i]);
-    fputs(" for ", stdout);
-    print_who(all->items[ahead]);
-    puts(locks_waits_behind(all, ahead, &before) ? ", which waits itself" : ", which holds it");
 }
 
-static void explain_json(const char *lock, const struct pawl_participants *all, size_t i)
+static void explain_text(const char *lock, const struct lock_queue *q, size_t i)
 {
-    const struct pawl_participant *p = all->items[i];
+    bool holds = lock_queue_holds(q, i);
+
+    printf("%s: ", lock);
+    print_who(q->items[i]);
+    fputs(!holds ? " waits" : q->is_semaphore ? " has a lease" : " holds it", stdout);
+    print_since(q->items[i]);
+    if (holds) {
+        putchar('\n');
+    } else {
+        print_for_whom(q, i);
+    }
+}
+
+static void explain_json(const char *lock, const struct lock_queue *q, size_t i)
+{
+    const struct pawl_participant *p = q->items[i];
     size_t ahead;
-    bool waits = locks_waits_behind(all, i, &ahead);
 
     json_open(NULL, '{');
     json_text("lock", lock);
-    json_text("does", waits ? "waits" : "holds");
+    json_text("does", lock_queue_holds(q, i) ? "holds" : "waits");
     json_text("path", p->path);
     json_hex("session", (uint64_t)p->session_id);
     json_number("since", p->since_ms);
     json_data("data", p->data);
-    if (waits) {
-        json_text("behind", all->items[ahead]->path);
-        json_hex("behind_session", (uint64_t)all->items[ahead]->session_id);
+    if (lock_queue_behind(q, i, &ahead)) {
+        json_text("behind", q->items[ahead]->path);
+        json_hex("behind_session", (uint64_t)q->items[ahead]->session_id);
     }
     json_close('{');
 }
 
-static void explain(const struct cli *cli, const char *lock, const struct pawl_participants *all)
+static void explain(const struct cli *cli, const char *lock, const struct lock_queue *q)
 {
-    for (size_t i = 0; i < all->n; i++) {
+    for (size_t i = 0; i < q->n; i++) {
         if (cli->json) {
-            explain_json(lock, all, i);
+            explain_json(lock, q, i);
         } else {
-            explain_text(lock, all, i);
+            explain_text(lock, q, i);
         }
     }
-    if (all->n == 0 && !cli->json) {
+    if (q->n == 0 && !cli->json) {
         printf("%s: nobody holds it, and nobody waits\n", lock);
     }
 }
 
 /* ---- circles ---- */
 
-static void add_edges(struct edges *e, const char *lock, const struct pawl_participants *all)
+static void add_edges(struct edges *e, const char *lock, const struct lock_queue *q)
 {
-    for (size_t i = 0; i < all->n; i++) {
+    for (size_t i = 0; i < q->n; i++) {
         for (size_t ahead = 0; ahead < i; ahead++) {
-            int64_t from = all->items[i]->session_id, to = all->items[ahead]->session_id;
+            int64_t from = q->items[i]->session_id, to = q->items[ahead]->session_id;
 
-            if (locks_excludes(all, ahead, i) && from != to) {
+            if (lock_queue_excludes(q, ahead, i) && from != to) {
                 e->items = must_realloc(e->items, (e->n + 1) * sizeof(*e->items));
                 e->items[e->n++] = (struct edge){.from = from, .to = to, .lock = lock};
             }
@@ -182,15 +190,15 @@ static void print_circle(const struct cli *cli, const struct edge *first)
 
 static int explain_lock(struct cli *cli, const char *lock, struct edges *e)
 {
-    struct pawl_participants *all;
-    int err = pawl_participants(cli->client, lock, &all);
+    struct lock_queue q;
+    int err = lock_queue_read(cli->client, lock, &q);
 
     if (err != PAWL_OK) {
         return cli_report(cli, lock, err);
     }
-    explain(cli, lock, all);
-    add_edges(e, lock, all);
-    pawl_participants_free(all);
+    explain(cli, lock, &q);
+    add_edges(e, lock, &q);
+    lock_queue_fini(&q);
     return EXIT_OK;
 }
 
