@@ -3,11 +3,11 @@
 import os
 import signal
 import socket
-import threading
 
 import daemon
 from daemon import PATIENCE_SECONDS, run
 from patience import free_port, wait_until
+from stranger import Stranger
 
 ELECTION_PORT_STATUS = 14
 TEMPLATE = "tickTime=200\ninitLimit=50\nsyncLimit=25\ndataDir=%s\n4lw.commands.whitelist=*\n%s\n"
@@ -23,36 +23,6 @@ class Place:
     def line(self, host="127.0.0.1"):
         return "server.%d=%s:%d:%d;127.0.0.1:%d" % (self.number, host, self.quorum, self.election,
                                                    self.client)
-
-
-class Stranger:
-    """Somebody else who has a port, takes all connections that come there, and says nothing."""
-
-    def __init__(self, port):
-        self.listener = socket.socket()
-        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.listener.bind(("127.0.0.1", port))
-        self.listener.listen()
-        self.taken = []
-        self.thread = threading.Thread(target=self.take, daemon=True)
-        self.thread.start()
-
-    def take(self):
-        while True:
-            try:
-                self.taken.append(self.listener.accept()[0])
-            except OSError:
-                return
-
-    def leave(self):
-        try:
-            self.listener.shutdown(socket.SHUT_RDWR)  # accept() returns
-        except OSError:
-            return  # it has left
-        self.thread.join()
-        self.listener.close()
-        for s in self.taken:
-            s.close()
 
 
 class Members(daemon.TestCase):
