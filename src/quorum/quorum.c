@@ -204,6 +204,18 @@ static void emit_notifications(struct quorum *q)
     }
 }
 
+static bool abstains(const struct quorum *q)
+{
+    return q->deaf || q->now_us < q->shy_until_us;
+}
+
+static void stand_if_we_can(struct quorum *q)
+{
+    if (!abstains(q)) {
+        ask_election(q, &(struct election_input){.kind = ELECTION_HEARS});
+    }
+}
+
 /* P9: the vote is not behind anything that was ever acked, so `last` is all that is logged. */
 static void look(struct quorum *q, int64_t last)
 {
@@ -212,9 +224,10 @@ static void look(struct quorum *q, int64_t last)
     q->role = MEMBER_LOOKING;
     q->leader_sid = SID_NOBODY;
     ASSERT(q->committed == history_last(&q->history));
-    ask_election(
-        q, &(struct election_input){
-               .kind = ELECTION_START, .zxid = last, .epoch = q->current_epoch, .deaf = q->deaf});
+    ask_election(q, &(struct election_input){.kind = ELECTION_START,
+                                             .zxid = last,
+                                             .epoch = q->current_epoch,
+                                             .deaf = abstains(q)});
 }
 
 void quorum_synced(struct quorum *q, int64_t epoch)
@@ -432,7 +445,19 @@ static void election_input(struct quorum *q, const struct quorum_input *in)
 static void hears(struct quorum *q)
 {
     q->deaf = false;
-    ask_election(q, &(struct election_input){.kind = ELECTION_HEARS});
+    stand_if_we_can(q);
+}
+
+static void idle_tick(struct quorum *q)
+{
+    if (q->shy_until_us != 0 && !abstains(q)) {
+        q->shy_until_us = 0;
+    }
+    if (q->phase == QUORUM_RESTING && q->now_us >= q->rest_us) {
+        look(q, history_last(&q->history));
+    } else if (q->phase == QUORUM_LOOKING) {
+        stand_if_we_can(q);
+    }
 }
 
 /* Without a role a link is nobody's. */
@@ -446,9 +471,7 @@ static void idle_step(struct quorum *q, const struct quorum_input *in)
         stopped(q, in->zxid);
         break;
     case QUORUM_IN_TICK:
-        if (q->phase == QUORUM_RESTING && q->now_us >= q->rest_us) {
-            look(q, history_last(&q->history));
-        }
+        idle_tick(q);
         break;
     case QUORUM_IN_EPOCH_SAVED:
         if (q->phase == QUORUM_MENDING) {
@@ -577,6 +600,8 @@ int64_t quorum_next_us(const struct quorum *q)
         role = learner_next_us(q);
     } else if (q->phase == QUORUM_RESTING) {
         role = q->rest_us;
+    } else if (q->phase == QUORUM_LOOKING && q->shy_until_us != 0) {
+        role = q->shy_until_us;
     }
     return role < next ? role : next;
 }

@@ -179,6 +179,7 @@ struct quorum {
     int64_t rest_us;        /* RESTING until then */
     int64_t least_rest_us;  /* after this role; 0: none, unless it is one of several in vain */
     bool deaf;              /* nobody could follow us: we vote for another (election.h) */
+    int64_t shy_until_us;   /* too few came when we were elected: so do we until then. 0: no */
     int n_unloaded;         /* snapshots in a row that could not be taken over */
     struct prng prng;
     int64_t looking_since_us;

@@ -383,6 +383,19 @@ static void take_packet(struct quorum *q, link_id id, const struct packet *packe
 
 /* --- time --- */
 
+/* They have elected us and did not come: it may be that they cannot, because the packets to our
+ * quorum port are dropped on the way. They would elect us again, in vain, without end. For as long
+ * as they have waited now we let them have another one, if one has as much as we have. */
+static void become_shy(struct quorum *q)
+{
+    int64_t limit_us = ticks_us(q, q->options.init_limit);
+
+    q->shy_until_us = q->now_us + limit_us;
+    log_warn("no quorum has connected to this leader within initLimit, %" PRId64
+             " ms: perhaps its quorum port cannot be reached. It votes for another one for as long",
+             limit_us / 1000);
+}
+
 static void leader_tick(struct quorum *q)
 {
     static const char *const too_late[] = {
@@ -392,6 +405,9 @@ static void leader_tick(struct quorum *q)
     };
 
     if (q->now_us >= q->leader.deadline_us) {
+        if (q->leader.phase == LEADER_DISCOVERY) {
+            become_shy(q);
+        }
         quorum_leave(q, too_late[q->leader.phase]);
     } else if (q->now_us >= q->leader.next_ping_us) {
         peers_look_after(q);

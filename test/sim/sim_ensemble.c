@@ -458,6 +458,9 @@ static void begin_item(struct cluster *w, const struct trouble_item *i)
     case TROUBLE_STRANGER:
         mesh_stranger(&w->mesh, i->a, true, !i->power);
         break;
+    case TROUBLE_DROPS:
+        w->mesh.drops[i->a]++;
+        break;
     case TROUBLE_BLOCK:
     case TROUBLE_CUT:
     case TROUBLE_SPLIT:
@@ -490,6 +493,9 @@ void cluster_end(struct cluster *w, const struct trouble_item *i)
         break;
     case TROUBLE_STRANGER:
         mesh_stranger(&w->mesh, i->a, false, false);
+        break;
+    case TROUBLE_DROPS:
+        w->mesh.drops[i->a]--;
         break;
     default:
         break;

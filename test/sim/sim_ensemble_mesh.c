@@ -387,7 +387,7 @@ static void wire_dialled(void *cluster, const struct sim_event *e)
     }
     if (m->paused[from] || (m->paused[to] && m->runs[to] && is_answered(m, w))) {
         dial_again_at(m, w, *m->now_us + 50000);
-    } else if (!is_reached(m, from, to)) {
+    } else if (!is_reached(m, from, to) || (!w->is_election && m->drops[to] > 0)) {
         if (*m->now_us - w->to[0].last_due_us < CONNECT_TIMEOUT_US) {
             dial_again_at(m, w, *m->now_us + 200000);
         } else {

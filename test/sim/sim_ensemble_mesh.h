@@ -58,6 +58,7 @@ struct mesh {
     bool listens[MESH_MEMBERS];
     int strangers[MESH_MEMBERS]; /* who have or want its port, when it does not hold it ... */
     bool lets_in[MESH_MEMBERS];  /* ... and take what comes, without a word */
+    int drops[MESH_MEMBERS];     /* connections to its quorum port are not answered: by so many */
     struct wire *wires, *ended;
     struct wire *elections[MESH_MEMBERS][MESH_MEMBERS]; /* as the first of the two sees it */
     struct strbuf last_message[MESH_MEMBERS][MESH_MEMBERS];

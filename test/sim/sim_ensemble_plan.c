@@ -224,6 +224,13 @@ static void add_strangers(struct trouble_plan *p)
     for (int64_t n = one_in(&r, 3) ? 1 + below(&r, 4) : 0; n > 0; n--) {
         add_stranger(p, &r);
     }
+    for (int64_t n = one_in(&r, 4) ? 1 + below(&r, 2) : 0; n > 0; n--) {
+        trouble_plan_add(
+            p, (struct trouble_item){.at_us = below(&r, p->trouble_us),
+                                     .kind = TROUBLE_DROPS,
+                                     .a = one_in(&r, 2) ? TROUBLE_LEADER : (int)below(&r, n_all(p)),
+                                     .for_us = 2 * some_time(&r)});
+    }
 }
 
 static void add_calls(struct trouble_plan *p, struct prng *r)
@@ -309,7 +316,7 @@ static void write_what(const struct trouble_item *i, struct strbuf *out)
     static const char *const names[N_TROUBLES] = {
         "write",     "sync",  "revalidate", "crash",  "pause",     "block",
         "cut",       "split", "bridge",     "reset",  "slow-disk", "sync-fails",
-        "disk-full", "clock", "purge",      "resign", "stranger"};
+        "disk-full", "clock", "purge",      "resign", "stranger",  "drops"};
 
     strbuf_printf(out, "%s", names[i->kind]);
     if (i->kind != TROUBLE_SPLIT) {
@@ -328,7 +335,8 @@ static bool has_duration(enum trouble_kind kind)
 {
     return kind == TROUBLE_CRASH || kind == TROUBLE_PAUSE || kind == TROUBLE_BLOCK ||
            kind == TROUBLE_CUT || kind == TROUBLE_SPLIT || kind == TROUBLE_BRIDGE ||
-           kind == TROUBLE_SLOW_DISK || kind == TROUBLE_DISK_FULL || kind == TROUBLE_STRANGER;
+           kind == TROUBLE_SLOW_DISK || kind == TROUBLE_DISK_FULL || kind == TROUBLE_STRANGER ||
+           kind == TROUBLE_DROPS;
 }
 
 void trouble_item_write(const struct trouble_item *i, struct strbuf *out)

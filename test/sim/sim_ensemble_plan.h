@@ -29,6 +29,7 @@ enum trouble_kind {
     TROUBLE_RESIGN,     /* a: leaves its role */
     TROUBLE_STRANGER,   /* a, for_us: somebody else has its quorum port, unless it holds it; power:
                            and nobody is let in there, else all are, and hear nothing */
+    TROUBLE_DROPS,      /* a, for_us: connections to its quorum port come to nothing */
     N_TROUBLES,
 };
 

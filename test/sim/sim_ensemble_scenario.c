@@ -23,6 +23,7 @@
  *     write M [N], sync M, revalidate M, purge M, resign M
  *     cut M M, heal M M, block M M, unblock M M, reset M M
  *     pause M MS, hold-disk M, release-disk M
+ *     drops M, drops-no-more M         connections to its quorum port come to nothing
  *     stranger M, stranger-leaves M    has its quorum port, and takes what comes without a word
  *     run MS, run until settled, run until TEXT
  *     show WORD..., hide WORD...       which inputs, effects and packets are shown
@@ -403,6 +404,8 @@ static bool item_command(struct scenario *s)
         {"reset", TROUBLE_RESET, false},
         {"stranger", TROUBLE_STRANGER, false},
         {"stranger-leaves", TROUBLE_STRANGER, true},
+        {"drops", TROUBLE_DROPS, false},
+        {"drops-no-more", TROUBLE_DROPS, true},
     };
     struct trouble_item item = {.for_us = -1};
 

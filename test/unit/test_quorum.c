@@ -205,6 +205,30 @@ static void who_cannot_listen_does_not_stand_until_it_can(void **state)
     quorum_fixture_fini(&f);
 }
 
+/* Perhaps nobody can: packets to its port may be dropped on the way. */
+static void whom_nobody_comes_to_follow_lets_another_lead_for_a_while(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    starts_with(&f, 0, 0, 0);
+    quorum_fixture_elect_self(&f);
+    fixture_wait(&f, INIT_LIMIT * TICK_US);
+    fixture_zxid(&f, QUORUM_IN_STOPPED, 0);
+    assert_votes(&f, "NOTIFY m2 LOOKING for nobody round 2");
+    fixture_step(&f, &(struct quorum_input){.kind = QUORUM_IN_HEARS});
+    assert_int_equal(f.effects.count, 0); /* that is no reason */
+    assert_true(quorum_next_us(f.quorum) <= f.now_us + INIT_LIMIT * TICK_US);
+    fixture_wait(&f, INIT_LIMIT * TICK_US - 1);
+    assert_votes(&f, "NOTIFY m2 LOOKING for nobody round 2"); /* again */
+    fixture_wait(&f, 1);
+    assert_votes(&f, "NOTIFY m2 LOOKING for m1 0x0 epoch 0 round 2");
+    fixture_wait(&f, TICK_US);
+    assert_true(quorum_next_us(f.quorum) > f.now_us);
+    quorum_fixture_elect_self(&f);
+    quorum_fixture_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +240,7 @@ int main(void)
         cmocka_unit_test(who_has_served_looks_for_a_leader_at_once),
         cmocka_unit_test(an_observer_may_pause_before_it_looks),
         cmocka_unit_test(who_cannot_listen_does_not_stand_until_it_can),
+        cmocka_unit_test(whom_nobody_comes_to_follow_lets_another_lead_for_a_while),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
