@@ -87,6 +87,7 @@ static void check_tree(struct member *m)
     int64_t zxid = m->server->differs_zxid;
 
     if (zxid != 0) {
+        m->server->stats.digest_mismatches_count++;
         log_error("synchronisation has ended, and after transaction 0x%" PRIx64
                   " (%s) the tree differs from the others'",
                   (uint64_t)zxid, strbuf_cstr(&m->server->differs));

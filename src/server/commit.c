@@ -259,7 +259,7 @@ static void count_commit(struct server *s, const struct txn *txn)
     s->stats.commit_count++;
     compare_clocks(s, txn);
     metrics_observe(&s->stats, SUMMARY_PROPAGATION_LATENCY, s->wall_ms - txn->header.time_ms);
-    if (digest_log_wants(txn->header.zxid)) {
+    if (role_serves(s->role) && digest_log_wants(txn->header.zxid)) {
         digest_log_append(&s->digests, txn->header.zxid, tree_digest(s->tree));
     }
 }
@@ -296,8 +296,10 @@ static void compare_digests(struct server *s, const struct txn *txn)
         return;
     }
     s->differs_zxid = txn->header.zxid;
-    s->diverged_zxid = role_serves(s->role) ? txn->header.zxid : 0;
-    s->stats.digest_mismatches_count++;
+    if (role_serves(s->role)) {
+        s->diverged_zxid = txn->header.zxid;
+        s->stats.digest_mismatches_count++;
+    }
     log_difference(s, txn);
 }
 
