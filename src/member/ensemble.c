@@ -86,6 +86,7 @@ static void check_tree(struct member *m)
 {
     int64_t zxid = m->server->differs_zxid;
 
+    ASSERT(!m->had_diverged); /* the quorum takes up no role with it */
     if (zxid != 0) {
         m->server->stats.digest_mismatches_count++;
         log_error("synchronisation has ended, and after transaction 0x%" PRIx64

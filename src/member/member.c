@@ -180,6 +180,7 @@ static void replace_tree(struct member *m, struct tree *tree, int64_t zxid)
     journal_fini(&m->journal);
     journal_init(&m->journal, zxid);
     journal_roll(&m->journal);
+    m->had_diverged = false;
     server_change(m->server, tree, zxid);
 }
 
@@ -200,6 +201,7 @@ struct member *member_new(const struct member_options *options, struct tree *tre
     struct member *m = must_zalloc(sizeof(*m));
 
     m->options = *options;
+    m->had_diverged = options->has_diverged;
     prng_seed(&m->prng, options->seed);
     snapshots_init(&m->snapshots, options, &m->prng);
     journal_init(&m->journal, zxid);

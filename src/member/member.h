@@ -24,6 +24,8 @@ struct member_options {
     int64_t snap_count;      /* a snapshot after about this many transactions; 0: never */
     int64_t snap_size_bytes; /* or after so many bytes of log; 0: never */
     int64_t n_replayed;      /* transactions since the last snapshot: they count, too */
+    bool has_diverged;       /* `tree` is known not to be the others': shown to nobody, and never
+                                lead with; until MEMBER_TREE */
     uint64_t seed;
 };
 

@@ -20,6 +20,7 @@ struct member {
     struct snapshots snapshots;
     bool committing;
     bool diverged;       /* its tree is not the leader's: it does nothing more */
+    bool had_diverged;   /* in a former life, and the tree is still that */
     bool has_dead;       /* ephemeral nodes of dead sessions are still to be deleted */
     int64_t buried_zxid; /* the last transaction that does */
 };

@@ -54,7 +54,8 @@ static bool is_looking(const struct member *m)
 /* A tree that is not everybody's is shown to nobody. */
 static bool may_be_read(const struct member *m)
 {
-    return m->options.server.read_only_mode && !m->diverged && m->server->differs_zxid == 0;
+    return m->options.server.read_only_mode && !m->diverged && !m->had_diverged &&
+           m->server->differs_zxid == 0;
 }
 
 static bool has_looked_long(const struct member *m)

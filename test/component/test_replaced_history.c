@@ -15,6 +15,7 @@
 #include "lib/vectors.h"
 #include "pawl/error.h"
 #include "store/apply.h"
+#include "store/diverged.h"
 #include "store/durable.h"
 #include "store/log_range.h"
 #include "store/received.h"
@@ -305,7 +306,24 @@ static int n_usable(struct sim_disk *s)
     return n;
 }
 
-/* Ours, all of it, or the leader's; and which. */
+/* The one of a member whose tree has diverged. */
+static struct sim_disk *marked_disk(uint64_t seed, struct txnlog **log)
+{
+    struct sim_disk *s = member_disk(seed, N_TXNS, log);
+
+    assert_int_equal(diverged_save(sim_disk_disk(s), STORE_FOLDER, N_TXNS, "create on /a"), 0);
+    return s;
+}
+
+static bool is_marked(struct sim_disk *s)
+{
+    struct diverged_mark mark;
+
+    assert_int_equal(diverged_load(sim_disk_disk(s), STORE_FOLDER, &mark), 0);
+    return mark.is_there;
+}
+
+/* Ours, all of it, or the leader's; and which. The mark goes with what it is about. */
 static bool is_replaced(struct sim_disk *s, int64_t zxid)
 {
     struct recovery_report report;
@@ -319,6 +337,7 @@ static bool is_replaced(struct sim_disk *s, int64_t zxid)
         assert_int_equal(report.last_zxid, N_TXNS);
         history_expect(ours, tree, N_TXNS);
     }
+    assert_int_equal(is_marked(s), !replaced);
     tree_free(tree);
     return replaced;
 }
@@ -337,7 +356,7 @@ static void a_snapshot_replaces_all_or_nothing_whenever_the_power_goes(void **st
             n++;
             for (size_t k = 0; k < TEST_COUNT(losses); k++) {
                 struct txnlog *log;
-                struct sim_disk *s = member_disk(n * 8 + k, N_TXNS, &log);
+                struct sim_disk *s = marked_disk(n * 8 + k, &log);
                 bool replaced;
 
                 sim_disk_crash_at(s, sim_disk_calls(s) + n);
@@ -370,7 +389,7 @@ static void a_snapshot_that_cannot_be_written_changes_nothing(void **state)
     (void)state;
     do {
         struct txnlog *log;
-        struct sim_disk *s = member_disk(1, N_TXNS, &log);
+        struct sim_disk *s = marked_disk(1, &log);
 
         sim_disk_fail_at(s, sim_disk_calls(s) + ++n, PAWL_ERR_DISK_FULL);
         rc = replace_by(s, log, 75);
@@ -387,7 +406,7 @@ static void a_stream_that_makes_no_tree_is_refused_and_changes_nothing(void **st
     struct tree *t = tree_at(leaders, 30), *loaded;
     struct snapshot_info info;
     struct txnlog *log;
-    struct sim_disk *s = member_disk(1, N_TXNS, &log);
+    struct sim_disk *s = marked_disk(1, &log);
     struct strbuf body;
     uint8_t node[4 + 7 + 4 + 68] = "\0\0\0\7/x/y/z1";
 
@@ -466,7 +485,7 @@ static void two_disks_are_replaced_together(void **state)
 static void a_half_is_removed_at_the_start(void **state)
 {
     struct txnlog *log;
-    struct sim_disk *s = member_disk(1, N_TXNS, &log);
+    struct sim_disk *s = marked_disk(1, &log);
 
     (void)state;
     txnlog_close(log);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/diverged.h"
+
+#include <string.h>
+
+#include "lib/sim_disk.h"
+#include "lib/test.h"
+#include "pawl/error.h"
+
+#define FOLDER "version-2"
+
+static struct sim_disk *new_disk(void)
+{
+    struct sim_disk *s = sim_disk_new(1);
+
+    assert_int_equal(disk_make_folder(sim_disk_disk(s), FOLDER), 0);
+    assert_int_equal(disk_sync_folder(sim_disk_disk(s), ""), 0);
+    return s;
+}
+
+static struct diverged_mark load(struct sim_disk *s)
+{
+    struct diverged_mark mark;
+
+    assert_int_equal(diverged_load(sim_disk_disk(s), FOLDER, &mark), 0);
+    return mark;
+}
+
+static void nobody_is_marked_at_first(void **state)
+{
+    struct sim_disk *s = new_disk();
+
+    (void)state;
+    assert_false(load(s).is_there);
+    assert_int_equal(diverged_forget(sim_disk_disk(s), FOLDER), 0);
+    sim_disk_free(s);
+}
+
+static void a_mark_survives_a_power_cut_and_tells_of_the_first_difference(void **state)
+{
+    struct sim_disk *s = new_disk();
+
+    (void)state;
+    assert_int_equal(diverged_save(sim_disk_disk(s), FOLDER, 0x100000007, "setData on /a"), 0);
+    assert_int_equal(diverged_save(sim_disk_disk(s), FOLDER, 0x100000009, "delete on /b"), 0);
+    sim_disk_restart(s, SIM_LOSE_ALL);
+    assert_true(load(s).is_there);
+    assert_string_equal(load(s).text,
+                        "the tree differed after transaction 0x100000007 (setData on /a)");
+    sim_disk_free(s);
+}
+
+static void a_forgotten_mark_does_not_come_back(void **state)
+{
+    struct sim_disk *s = new_disk();
+
+    (void)state;
+    assert_int_equal(diverged_save(sim_disk_disk(s), FOLDER, 1, "create on /a"), 0);
+    assert_int_equal(diverged_forget(sim_disk_disk(s), FOLDER), 0);
+    sim_disk_restart(s, SIM_LOSE_ALL);
+    assert_false(load(s).is_there);
+    sim_disk_free(s);
+}
+
+/* That the file is there is what counts. */
+static void whatever_it_holds_it_is_a_mark(void **state)
+{
+    struct sim_disk *s = new_disk();
+    char text[2 * DIVERGED_TEXT_BYTES];
+
+    (void)state;
+    sim_disk_put(s, FOLDER "/" DIVERGED_FILE, bytes_str(""));
+    assert_true(load(s).is_there);
+    sim_disk_put(s, FOLDER "/" DIVERGED_FILE, bytes_str("\x1b[2Jx\nsecond"));
+    assert_string_equal(load(s).text, "?[2Jx");
+    memset(text, 'x', sizeof(text));
+    sim_disk_put(s, FOLDER "/" DIVERGED_FILE, bytes_of(text, sizeof(text)));
+    assert_int_equal(strlen(load(s).text), DIVERGED_TEXT_BYTES - 1);
+    sim_disk_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_is_marked_at_first),
+        cmocka_unit_test(a_mark_survives_a_power_cut_and_tells_of_the_first_difference),
+        cmocka_unit_test(a_forgotten_mark_does_not_come_back),
+        cmocka_unit_test(whatever_it_holds_it_is_a_mark),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
