@@ -412,7 +412,7 @@ static void election_note_lacking(struct election *e, const struct heard *h)
     log_warn("server %" PRId64 " is proposed with epoch %" PRId64 " and zxid 0x%" PRIx64
              ", here are epoch %" PRId64 " and zxid 0x%" PRIx64
              ": this server, which cannot lead, does not vote for it, or what only it has could be "
-             "lost. Without others there is no leader until the quorum port is free",
+             "lost. Without others there is no leader until this server can lead again",
              h->vote.leader, h->vote.epoch, (uint64_t)h->vote.zxid, e->own.epoch,
              (uint64_t)e->own.zxid);
 }

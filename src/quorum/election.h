@@ -34,7 +34,8 @@
  * need a quorum without it, and two of three may stay without a leader rather than lose what only
  * the deaf one has. To vote for nobody is to tell each of the others a vote for itself with a
  * history that nobody can have. Java's members, too, answer that and come into its round, and it
- * helps to elect nobody: votes are counted with the history that they name. */
+ * helps to elect nobody: votes are counted with the history that they name. Who has a tree that is
+ * known to be wrong (quorum.h) abstains in the same way, as if it were deaf. */
 #ifndef PAWL_QUORUM_ELECTION_H
 #define PAWL_QUORUM_ELECTION_H
 

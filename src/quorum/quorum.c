@@ -206,7 +206,7 @@ static void emit_notifications(struct quorum *q)
 
 static bool abstains(const struct quorum *q)
 {
-    return q->deaf || q->now_us < q->shy_until_us;
+    return q->diverged || q->deaf || q->now_us < q->shy_until_us;
 }
 
 static void stand_if_we_can(struct quorum *q)
@@ -290,6 +290,8 @@ static void start(struct quorum *q, const struct quorum_input *in)
     q->accepted_epoch = in->accepted_epoch;
     q->current_epoch = in->current_epoch;
     q->deaf = in->deaf;
+    q->diverged = in->diverged;
+    ASSERT(!q->diverged || in->zxid > 0); /* there is a tree that can be wrong */
     mend_epochs(q);
     if (q->out->count > 0) {
         quorum_move(q, QUORUM_MENDING);
@@ -386,6 +388,7 @@ static void snapshot_loaded(struct quorum *q, int64_t zxid)
     recent_clear(&q->recent);
     q->durable = zxid;
     q->committed = zxid;
+    q->diverged = false;
 }
 
 /* What is not committed, or not on disk, is somebody's to send or to ack: it cannot be gone. Where
@@ -450,7 +453,7 @@ static void hears(struct quorum *q)
 
 static void idle_tick(struct quorum *q)
 {
-    if (q->shy_until_us != 0 && !abstains(q)) {
+    if (q->now_us >= q->shy_until_us) {
         q->shy_until_us = 0;
     }
     if (q->phase == QUORUM_RESTING && q->now_us >= q->rest_us) {

@@ -58,7 +58,9 @@ struct quorum_options {
 
 enum quorum_input_kind {
     QUORUM_IN_START,        /* last_zxid, accepted, current, history: once, first: as recovered;
-                               deaf: the quorum port cannot be had, nobody could follow us */
+                               deaf: the quorum port cannot be had, nobody could follow us;
+                               diverged: the tree is known not to be what the history makes
+                               (store/diverged.h). We lead nobody, and take only a whole tree */
     QUORUM_IN_TICK,         /* time has passed: at least every tick/2 and at quorum_next_us() */
     QUORUM_IN_NOTIFICATION, /* sid, bytes: a notification's payload, without its length */
     QUORUM_IN_REFUSED,      /* sid: nobody listens at its election port */
@@ -111,6 +113,7 @@ struct quorum_input {
     int64_t current_epoch;
     const struct history *history; /* copied; ends with `zxid`. NULL: nothing but `zxid` is known */
     bool deaf;
+    bool diverged;
 };
 
 enum quorum_effect_kind {

@@ -149,6 +149,7 @@ void trace_input(struct strbuf *out, const struct quorum_input *in)
         if (in->deaf) {
             strbuf_append_str(out, " deaf");
         }
+        strbuf_append_str(out, in->diverged ? " diverged" : "");
         break;
     case QUORUM_IN_TICK:
     case QUORUM_IN_RESIGN:

@@ -132,7 +132,8 @@ struct learner {
     int64_t acked;          /* of the proposals */
     int64_t settling;       /* what has to be on disk before currentEpoch */
     int64_t snapshot_zxid;  /* what comes up to here is in the snapshot already */
-    int64_t uncut_epoch;    /* its leader ordered what cannot be cut; 0: none. Outlasts roles */
+    int64_t unwanted_epoch; /* what its leader sent was of no use, its whole tree is asked for; 0:
+                               none. Outlasts roles */
     uint8_t info_bytes[20]; /* what packets under way point to */
     uint8_t epoch_bytes[4];
     struct strbuf touches;
@@ -197,6 +198,7 @@ struct quorum {
     struct recent recent;
     int64_t durable;   /* the log, on disk */
     int64_t committed; /* the tree */
+    bool diverged;     /* the tree is not what the history makes: until a leader's is loaded */
 
     struct leader leader;
     struct learner learner;

@@ -14,7 +14,11 @@
  * nothing, and its leader had a quorum's promises, and with them all that was ever acknowledged,
  * before it ordered anything. To a leader of another epoch, whose quorum we may be part of, we tell
  * what we have. The election knows nothing of it, and the old history is there until the new one is
- * on disk. (Java's learner exits.) */
+ * on disk. (Java's learner exits.)
+ *
+ * A member whose tree has diverged asks for the whole tree in the same way, whatever else it is
+ * sent: what it lacks would be applied to a tree that is wrong, and no TRUNC mends it. Its log is
+ * good, and counts in every quorum until then. */
 #include <inttypes.h>
 
 #include "base/assert.h"
@@ -50,7 +54,8 @@ void learner_check(const struct quorum *q)
     ASSERT((l->phase == LEARNER_DIALING) == (l->link == 0));
     ASSERT(l->phase == LEARNER_DIALING || l->dial_us == INT64_MAX);
     ASSERT(q->leader_sid != q->options.sid);
-    ASSERT(l->phase < LEARNER_RECEIVING || l->uncut_epoch == 0 || l->uncut_epoch != l->epoch);
+    ASSERT(l->phase < LEARNER_RECEIVING || l->unwanted_epoch == 0 || l->unwanted_epoch != l->epoch);
+    ASSERT(l->phase < LEARNER_RECEIVING || !q->diverged);
     if (l->phase >= LEARNER_JOINING) {
         ASSERT(BROKEN(P1) || q->accepted_epoch == l->epoch);
     }
@@ -70,10 +75,10 @@ void learner_check(const struct quorum *q)
     }
 }
 
-/* The leader's whole tree, since its cut cannot be made. */
+/* The leader's whole tree: what it would send instead is of no use. */
 static bool wants_all(const struct quorum *q)
 {
-    return q->learner.uncut_epoch != 0 && q->learner.uncut_epoch == q->learner.epoch;
+    return q->learner.unwanted_epoch != 0 && q->learner.unwanted_epoch == q->learner.epoch;
 }
 
 /* While our own disk is what we wait for, the leader may be silent. */
@@ -191,6 +196,9 @@ static void take_leader_info(struct quorum *q, const struct packet *packet)
     if (l->epoch < q->accepted_epoch) {
         quorum_leave(q, "the leader's epoch is over");
     } else if (l->epoch == q->accepted_epoch) {
+        if (q->diverged) {
+            l->unwanted_epoch = l->epoch;
+        }
         promise(q, -1);
     } else {
         phase_move(q, LEARNER_PROMISING);
@@ -216,16 +224,21 @@ static bool may_be_cut_at(const struct history *h, int64_t zxid)
 }
 
 /* The role is kept: a leader that needs us would otherwise have to be elected again. */
+static void ask_for_all(struct quorum *q, const char *reason)
+{
+    q->learner.unwanted_epoch = q->learner.epoch;
+    quorum_close(q, q->learner.link, reason);
+    q->learner.link = 0;
+    phase_move(q, LEARNER_DIALING);
+    begin_dialing(q);
+}
+
 static void cannot_cut(struct quorum *q)
 {
     log_warn("the history cannot be cut at 0x%" PRIx64 ", as leader %" PRId64
              " orders; it stays as it is until the leader has sent its whole tree",
              (uint64_t)q->learner.settling, q->leader_sid);
-    q->learner.uncut_epoch = q->learner.epoch;
-    quorum_close(q, q->learner.link, "what it would cut off cannot be");
-    q->learner.link = 0;
-    phase_move(q, LEARNER_DIALING);
-    begin_dialing(q);
+    ask_for_all(q, "what it would cut off cannot be");
 }
 
 static void take_trunc(struct quorum *q, int64_t zxid)
@@ -273,6 +286,11 @@ static void take_sync_kind(struct quorum *q, const struct packet *packet)
         quorum_leave(q, "the leader was asked for its whole tree, and sends something else");
         return;
     }
+    if (q->diverged && (packet->type == PACKET_DIFF || packet->type == PACKET_TRUNC)) {
+        log_info("the tree here is not the others': the leader is asked for its own, all of it");
+        ask_for_all(q, "the tree has diverged, and nothing but a whole one mends it");
+        return;
+    }
     switch (packet->type) {
     case PACKET_DIFF:
         begin_receiving(q);
@@ -304,7 +322,7 @@ static void history_is_replaced(struct quorum *q, enum learner_phase expected, i
         q->learner.snapshot_zxid = zxid;
         q->n_unloaded = 0;
     }
-    q->learner.uncut_epoch = 0;
+    q->learner.unwanted_epoch = 0;
     begin_receiving(q);
 }
 

@@ -374,6 +374,29 @@ static void begin_crash(struct cluster *w, const struct trouble_item *i)
     }
 }
 
+/* Those who may lead have to be enough: who has diverged does not vote for who has less than it. */
+static bool others_are_enough(const struct cluster *w, int member)
+{
+    struct quorum_set others = QUORUM_SET_EMPTY;
+
+    for (int i = 0; i < w->n_members; i++) {
+        if (i != member && !w->members[i].carrier.disk.diverged) {
+            quorum_set_add(&others, i);
+        }
+    }
+    return quorum_config_contains(&w->config, &others);
+}
+
+static void begin_divergence(struct cluster *w, const struct trouble_item *i)
+{
+    struct sim_member *m = &w->members[i->a];
+
+    if (m->carrier.serves && m->carrier.n_applied > 0 && others_are_enough(w, i->a)) {
+        m->carrier.disk.diverged = true;
+        cluster_crash(w, i->a, CRASH_KILLED, end_of(w, i));
+    }
+}
+
 static void begin_pause(struct cluster *w, const struct trouble_item *i)
 {
     struct sim_member *m = &w->members[i->a];
@@ -448,6 +471,9 @@ static void begin_item(struct cluster *w, const struct trouble_item *i)
         break;
     case TROUBLE_CRASH:
         begin_crash(w, i);
+        break;
+    case TROUBLE_DIVERGE:
+        begin_divergence(w, i);
         break;
     case TROUBLE_PAUSE:
         begin_pause(w, i);

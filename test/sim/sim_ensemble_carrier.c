@@ -535,7 +535,8 @@ void sim_carrier_start(struct sim_member *m)
                                    .accepted_epoch = t->disk.epochs[TOY_ACCEPTED],
                                    .current_epoch = t->disk.epochs[TOY_CURRENT],
                                    .history = &history,
-                                   .deaf = !try_port(m)});
+                                   .deaf = !try_port(m),
+                                   .diverged = t->disk.diverged});
     history_fini(&history);
 }
 

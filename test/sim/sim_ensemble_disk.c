@@ -232,6 +232,7 @@ static void install(struct toy_disk *d, struct toy_history *snapshot)
     d->n_base = d->n_synced = d->n_old_files = d->history.n;
     d->base_zxid = snapshot->zxid;
     d->n_hole = SIZE_MAX;
+    d->diverged = false;
 }
 
 static void carry_out(struct toy_disk *d, struct toy_job *j)

@@ -67,6 +67,8 @@ struct toy_disk {
     size_t n_synced;
     size_t n_old_files; /* so many are in log files that were rolled over */
     int64_t epochs[N_TOY_EPOCHS];
+    bool diverged; /* the mark: the tree was not what the history makes, until another is installed
+                    */
     struct toy_lane_state lanes[N_LANES];
 
     /* Trouble. */

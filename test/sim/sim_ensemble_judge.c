@@ -390,6 +390,14 @@ void judge_input(struct sim_member *m, const struct quorum_input *in)
     }
 }
 
+static void check_mark(struct sim_member *m)
+{
+    if (m->carrier.disk.diverged) {
+        cluster_violated(m->cluster, "diverged: m%d takes up a role with a tree that is wrong",
+                         name(m));
+    }
+}
+
 void judge_effect(struct sim_member *m, const struct quorum_effect *e)
 {
     switch (e->kind) {
@@ -409,7 +417,11 @@ void judge_effect(struct sim_member *m, const struct quorum_effect *e)
         }
         break;
     case QUORUM_DO_LEAD:
+        check_mark(m);
         leads(m, e->epoch);
+        break;
+    case QUORUM_DO_SERVE:
+        check_mark(m);
         break;
     case QUORUM_DO_COMMIT:
         if (m->carrier.leads) {

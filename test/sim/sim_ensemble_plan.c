@@ -233,6 +233,20 @@ static void add_strangers(struct trouble_plan *p)
     }
 }
 
+/* By chance of their own, too. */
+static void add_divergences(struct trouble_plan *p)
+{
+    struct prng r;
+
+    prng_seed(&r, p->seed ^ 0x64697665);
+    for (int64_t n = one_in(&r, 4) ? 1 + below(&r, 3) : 0; n > 0; n--) {
+        trouble_plan_add(p, (struct trouble_item){.at_us = below(&r, p->trouble_us),
+                                                  .kind = TROUBLE_DIVERGE,
+                                                  .a = (int)below(&r, n_all(p)),
+                                                  .for_us = some_time(&r)});
+    }
+}
+
 static void add_calls(struct trouble_plan *p, struct prng *r)
 {
     int64_t n = 10 + below(r, 150);
@@ -261,6 +275,7 @@ void trouble_plan_make(struct trouble_plan *p, uint64_t seed, int n_voters)
     add_trouble(p, &r);
     add_calls(p, &r);
     add_strangers(p);
+    add_divergences(p);
 }
 
 static bool is_call(enum trouble_kind kind)
@@ -314,9 +329,9 @@ static void write_member(int member, struct strbuf *out)
 static void write_what(const struct trouble_item *i, struct strbuf *out)
 {
     static const char *const names[N_TROUBLES] = {
-        "write",     "sync",  "revalidate", "crash",  "pause",     "block",
-        "cut",       "split", "bridge",     "reset",  "slow-disk", "sync-fails",
-        "disk-full", "clock", "purge",      "resign", "stranger",  "drops"};
+        "write", "sync",   "revalidate", "crash",     "pause",      "block",     "cut",
+        "split", "bridge", "reset",      "slow-disk", "sync-fails", "disk-full", "clock",
+        "purge", "resign", "stranger",   "drops",     "diverge"};
 
     strbuf_printf(out, "%s", names[i->kind]);
     if (i->kind != TROUBLE_SPLIT) {
@@ -336,7 +351,7 @@ static bool has_duration(enum trouble_kind kind)
     return kind == TROUBLE_CRASH || kind == TROUBLE_PAUSE || kind == TROUBLE_BLOCK ||
            kind == TROUBLE_CUT || kind == TROUBLE_SPLIT || kind == TROUBLE_BRIDGE ||
            kind == TROUBLE_SLOW_DISK || kind == TROUBLE_DISK_FULL || kind == TROUBLE_STRANGER ||
-           kind == TROUBLE_DROPS;
+           kind == TROUBLE_DROPS || kind == TROUBLE_DIVERGE;
 }
 
 void trouble_item_write(const struct trouble_item *i, struct strbuf *out)

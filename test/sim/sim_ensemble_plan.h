@@ -30,6 +30,8 @@ enum trouble_kind {
     TROUBLE_STRANGER,   /* a, for_us: somebody else has its quorum port, unless it holds it; power:
                            and nobody is let in there, else all are, and hear nothing */
     TROUBLE_DROPS,      /* a, for_us: connections to its quorum port come to nothing */
+    TROUBLE_DIVERGE,    /* a, for_us: it finds that its tree is not the others', and stops; only if
+                           it serves one, and the others are enough to lead without it */
     N_TROUBLES,
 };
 

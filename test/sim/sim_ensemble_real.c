@@ -377,8 +377,13 @@ static void real_start(struct sim_member *m)
     struct member_ensemble ensemble = {
         .ask = real_ask, .config = &m->cluster->config, .snapshot = real_snapshot, .host = r};
     struct member_options options = e->options;
+    struct tree *tree = tree_of(m);
     int64_t now = sim_member_now_us(m);
 
+    if (m->carrier.disk.diverged) {
+        tree_set_data(tree, tree_find(tree, bytes_str("/")), bytes_str("wrong"), 1, 1, 1);
+    }
+    options.has_diverged = m->carrier.disk.diverged;
     options.ensemble = &ensemble;
     options.server.server_id = sim_member_sid(m);
     options.seed = m->cluster->seed * 1000 + m->life * SIM_MEMBERS + (uint64_t)m->index;
@@ -386,7 +391,7 @@ static void real_start(struct sim_member *m)
     r->tick_us = now;
     r->slice_us = INT64_MAX;
     member_effects_init(&r->effects);
-    r->member = member_new(&options, tree_of(m), m->carrier.disk.history.zxid, now,
+    r->member = member_new(&options, tree, m->carrier.disk.history.zxid, now,
                            WALL_BEGIN_MS + m->wall_ahead_ms + now / WALL_MS_PER_US);
     m->real = r;
 }

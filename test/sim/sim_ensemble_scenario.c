@@ -25,6 +25,7 @@
  *     pause M MS, hold-disk M, release-disk M
  *     drops M, drops-no-more M         connections to its quorum port come to nothing
  *     stranger M, stranger-leaves M    has its quorum port, and takes what comes without a word
+ *     diverge M                        finds that its tree is not the others', and stops
  *     run MS, run until settled, run until TEXT
  *     show WORD..., hide WORD...       which inputs, effects and packets are shown
  *     quiet, loud                      nothing is shown in between
@@ -406,6 +407,7 @@ static bool item_command(struct scenario *s)
         {"stranger-leaves", TROUBLE_STRANGER, true},
         {"drops", TROUBLE_DROPS, false},
         {"drops-no-more", TROUBLE_DROPS, true},
+        {"diverge", TROUBLE_DIVERGE, false},
     };
     struct trouble_item item = {.for_us = -1};
 

@@ -229,6 +229,30 @@ static void whom_nobody_comes_to_follow_lets_another_lead_for_a_while(void **sta
     quorum_fixture_fini(&f);
 }
 
+/* Its tree would be everybody's. Neither a free port nor another election changes that. */
+static void who_has_diverged_does_not_stand(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    quorum_fixture_init(&f, 1, 3, 0);
+    f.quorum = quorum_new(&f.options);
+    fixture_step(&f, &(struct quorum_input){.kind = QUORUM_IN_START,
+                                            .zxid = E1 + 5,
+                                            .accepted_epoch = 1,
+                                            .current_epoch = 1,
+                                            .deaf = true,
+                                            .diverged = true});
+    assert_votes(&f, "NOTIFY m2 LOOKING for nobody round 1");
+    fixture_step(&f, &(struct quorum_input){.kind = QUORUM_IN_HEARS});
+    assert_int_equal(f.effects.count, 0);
+    quorum_fixture_elect(&f, 2);
+    resign(&f);
+    fixture_zxid(&f, QUORUM_IN_STOPPED, E1 + 5);
+    assert_votes(&f, "NOTIFY m2 LOOKING for nobody round 8");
+    quorum_fixture_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +265,7 @@ int main(void)
         cmocka_unit_test(an_observer_may_pause_before_it_looks),
         cmocka_unit_test(who_cannot_listen_does_not_stand_until_it_can),
         cmocka_unit_test(whom_nobody_comes_to_follow_lets_another_lead_for_a_while),
+        cmocka_unit_test(who_has_diverged_does_not_stand),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

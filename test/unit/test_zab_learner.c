@@ -529,6 +529,84 @@ static void a_leader_of_another_epoch_is_told_what_we_have(void **state)
     quorum_fixture_fini(&f);
 }
 
+/* Member 1 at 1:5, whose tree was found to differ, follows member 2. */
+static void diverged(struct quorum_fixture *f, int64_t accepted)
+{
+    quorum_fixture_init(f, 1, 3, 2);
+    f->quorum = quorum_new(&f->options);
+    fixture_step(f, &(struct quorum_input){.kind = QUORUM_IN_START,
+                                           .zxid = E1 + 5,
+                                           .accepted_epoch = accepted,
+                                           .current_epoch = 1,
+                                           .diverged = true});
+    quorum_fixture_elect(f, 2);
+    fixture_dialled(f, LEADER, 2);
+    from_leader(f, PACKET_LEADER_INFO, E2);
+}
+
+/* It is as good as others when it comes to what a quorum has, and says so in its promise. */
+static void who_has_diverged_promises_and_then_takes_a_whole_tree_only(void **state)
+{
+    static const int32_t less[] = {PACKET_DIFF, PACKET_TRUNC};
+    struct quorum_fixture f;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        diverged(&f, 1);
+        fixture_saved(&f, EPOCH_ACCEPTED, 2);
+        assert_did(&f, "SEND link 7 ACKEPOCH 0x100000005 current 1\n");
+        from_leader(&f, less[i], E1 + 5);
+        assert_did(&f, "CLOSE link 7: the tree has diverged, and nothing but a whole one mends it\n"
+                       "DIAL m2\n");
+        fixture_dialled(&f, LEADER, 2);
+        from_leader(&f, PACKET_LEADER_INFO, E2);
+        assert_did(&f, "SEND link 7 ACKEPOCH 0x0 current -1\n");
+        from_leader(&f, PACKET_SNAP, E1 + 5);
+        assert_did(&f, "LOAD_SNAPSHOT link 7 0x100000005\n");
+        fixture_zxid(&f, QUORUM_IN_SNAPSHOT_LOADED, E1 + 5);
+        from_leader(&f, PACKET_NEW_LEADER, E2);
+        fixture_saved(&f, EPOCH_CURRENT, 2);
+        from_leader(&f, PACKET_UP_TO_DATE, -1);
+        assert_did(&f, "SERVE following m2 epoch 2\n"
+                       "SEND link 7 ACK 0x200000000\n");
+        quorum_fixture_fini(&f);
+    }
+}
+
+/* The promise was given in a former life: what it says now counts for nothing. */
+static void who_has_diverged_asks_at_once_where_it_has_promised(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    diverged(&f, 2);
+    assert_did(&f, "SEND link 7 ACKEPOCH 0x0 current -1\n");
+    from_leader(&f, PACKET_SNAP, E1 + 7);
+    assert_did(&f, "LOAD_SNAPSHOT link 7 0x100000007\n");
+    quorum_fixture_fini(&f);
+}
+
+static void who_has_diverged_and_was_sent_a_tree_anyway_takes_it(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    diverged(&f, 1);
+    fixture_saved(&f, EPOCH_ACCEPTED, 2);
+    from_leader(&f, PACKET_SNAP, E1 + 7);
+    assert_did(&f, "LOAD_SNAPSHOT link 7 0x100000007\n");
+    fixture_zxid(&f, QUORUM_IN_SNAPSHOT_LOADED, E1 + 7);
+    fixture_link(&f, QUORUM_IN_LINK_DOWN, LEADER);
+    fixture_zxid(&f, QUORUM_IN_STOPPED, E1 + 7);
+    quorum_fixture_elect(&f, 2);
+    fixture_dialled(&f, LEADER, 2);
+    from_leader(&f, PACKET_LEADER_INFO, E2);
+    assert_did(&f, "SEND link 7 ACKEPOCH 0x100000007 current -1\n"); /* like any other now */
+    from_leader(&f, PACKET_DIFF, E1 + 7);
+    assert_did(&f, "");
+    quorum_fixture_fini(&f);
+}
+
 /* A full disk: the old history stays, and the leader is left alone for longer each time. */
 static void a_snapshot_that_cannot_be_kept_is_asked_for_again_later(void **state)
 {
@@ -703,6 +781,9 @@ int main(void)
         cmocka_unit_test(a_history_that_cannot_be_cut_is_replaced_as_a_whole),
         cmocka_unit_test(who_asked_for_everything_takes_nothing_less),
         cmocka_unit_test(a_leader_of_another_epoch_is_told_what_we_have),
+        cmocka_unit_test(who_has_diverged_promises_and_then_takes_a_whole_tree_only),
+        cmocka_unit_test(who_has_diverged_asks_at_once_where_it_has_promised),
+        cmocka_unit_test(who_has_diverged_and_was_sent_a_tree_anyway_takes_it),
         cmocka_unit_test(a_snapshot_that_cannot_be_kept_is_asked_for_again_later),
         cmocka_unit_test(a_refused_leader_is_dialled_again_for_a_second),
         cmocka_unit_test(a_leader_that_hangs_up_before_it_speaks_is_dialled_again),
