@@ -374,7 +374,7 @@ void carrier_durable(struct carrier *c, int64_t zxid)
 }
 
 void carrier_start(struct carrier *c, int64_t last_zxid, int64_t accepted_epoch,
-                   int64_t current_epoch, const struct history *history)
+                   int64_t current_epoch, const struct history *history, bool diverged)
 {
     uv_update_time(c->options.loop); /* what was recovered may have taken long */
     carrier_do(c, &(struct quorum_input){.kind = QUORUM_IN_START,
@@ -382,6 +382,7 @@ void carrier_start(struct carrier *c, int64_t last_zxid, int64_t accepted_epoch,
                                          .accepted_epoch = accepted_epoch,
                                          .current_epoch = current_epoch,
                                          .history = history,
+                                         .diverged = diverged,
                                          .deaf = c->port != NULL && !quorum_port_is_held(c->port)});
 }
 

@@ -19,6 +19,7 @@
 #include "os/open_files.h"
 #include "os/socket.h"
 #include "pawl/error.h"
+#include "store/diverged.h"
 #include "store/recovery.h"
 
 enum { TICK_MS = 100, SNAPSHOT_BACKLOG_BYTES = 4 << 20 };
@@ -423,6 +424,40 @@ static int host_recover(struct host *h, struct tree **tree, int64_t *zxid, struc
     return PAWL_OK;
 }
 
+/* In an ensemble the others have the right tree. Alone there is nobody to fetch one from, and what
+ * would be served is known to be wrong: somebody has to decide that. */
+static int look_for_mark(struct host *h, int64_t zxid, struct host_error *error)
+{
+    struct diverged_mark mark;
+    int rc = diverged_load(h->data_disk, STORE_FOLDER, &mark);
+
+    if (rc == PAWL_OK && zxid == 0) { /* somebody has removed all that it was about */
+        rc = diverged_forget(h->data_disk, STORE_FOLDER);
+        mark.is_there = false;
+    }
+    if (rc != PAWL_OK) {
+        return set_error(error, rc, EXIT_DATA_FOLDER, "%s", disk_last_error(h->data_disk));
+    }
+    if (!mark.is_there) {
+        return PAWL_OK;
+    }
+    if (!config_is_ensemble(h->config)) {
+        return set_error(error, PAWL_ERR_CORRUPT, EXIT_DATA_FOLDER,
+                         "the data in %s was found to differ from that of the ensemble it belonged "
+                         "to, as " STORE_FOLDER "/" DIVERGED_FILE
+                         " tells: %s. Take the directory of another member; or, to serve this one "
+                         "as it is, remove that file",
+                         h->config->store.data_dir, mark.text);
+    }
+    log_warn("this server's data was found to differ from the others' (" STORE_FOLDER
+             "/" DIVERGED_FILE
+             ": %s). It leads nobody and serves nobody until it has fetched everything from a "
+             "leader",
+             mark.text);
+    h->had_diverged = true;
+    return PAWL_OK;
+}
+
 static int start_threads(struct host *h, struct host_error *error)
 {
     struct txnlog_thread_options log = {.disk = h->log_disk,
@@ -464,6 +499,7 @@ static void start_member(struct host *h, struct tree *tree, int64_t zxid)
     }
     entropy_fill(&options.seed, sizeof(options.seed));
     options.n_replayed = (int64_t)h->loaded.n_replayed;
+    options.has_diverged = h->had_diverged;
     options.server.last_session_id = h->loaded.seen.session_id;
     options.server.last_time_ms = h->loaded.seen.time_ms;
     if (h->options.keeps_nothing) {
@@ -585,7 +621,10 @@ static int host_load(struct host *h, struct host_error *error)
     if (rc != PAWL_OK) {
         return rc;
     }
-    rc = start_threads(h, error);
+    rc = look_for_mark(h, zxid, error);
+    if (rc == PAWL_OK) {
+        rc = start_threads(h, error);
+    }
     if (rc != PAWL_OK) {
         tree_free(tree);
         return rc;

@@ -12,6 +12,7 @@
 #include "os/entropy.h"
 #include "os/socket.h"
 #include "pawl/error.h"
+#include "store/diverged.h"
 #include "store/epoch.h"
 
 enum { EMBEDDED_ATTEMPTS = 3 };
@@ -149,7 +150,8 @@ int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason
     options_for_recovery(h->config, &h->jobs.recovery);
     entropy_fill(&options.seed, sizeof(options.seed));
     h->peers = peers_new(&options, &h->election_ports);
-    carrier_start(peers_carrier(h->peers), zxid, epochs.accepted, epochs.current, &h->history);
+    carrier_start(peers_carrier(h->peers), zxid, epochs.accepted, epochs.current, &h->history,
+                  h->had_diverged);
     return PAWL_OK;
 }
 
@@ -171,18 +173,37 @@ void host_ensemble_trimmed(struct host *h, int64_t first_log)
     }
 }
 
+/* The mark first: whoever starts this server again, at once or in a year, need not know. */
+static void host_diverged(struct host *h, int64_t zxid)
+{
+    const char *what = strbuf_cstr(&member_server(h->member)->differs);
+
+    if (diverged_save(h->data_disk, STORE_FOLDER, zxid, what) == PAWL_OK) {
+        host_fail(
+            h, PAWL_ERR_CORRUPT, EXIT_UNEXPECTED,
+            "after transaction 0x%" PRIx64
+            " (%s) this server's data is not the leader's. It stops. " STORE_FOLDER
+            "/" DIVERGED_FILE
+            " notes that: started again, this server leads nobody and fetches everything from "
+            "the others",
+            (uint64_t)zxid, what);
+    } else {
+        host_fail(h, PAWL_ERR_CORRUPT, EXIT_UNEXPECTED,
+                  "after transaction 0x%" PRIx64
+                  " (%s) this server's data is not the leader's. It stops, and could not note that "
+                  "(%s): move " STORE_FOLDER
+                  " away before it is started again, and it fetches everything from the others",
+                  (uint64_t)zxid, what, disk_last_error(h->data_disk));
+    }
+}
+
 void host_ensemble_flush(struct host *h)
 {
     if (h->peers == NULL) {
         return;
     }
     if (h->effects.diverged_zxid != 0) {
-        host_fail(
-            h, PAWL_ERR_CORRUPT, EXIT_UNEXPECTED,
-            "after transaction 0x%" PRIx64
-            " (%s) this server's data is not the leader's. It stops: move version-2 away, and "
-            "it fetches everything from the others",
-            (uint64_t)h->effects.diverged_zxid, strbuf_cstr(&member_server(h->member)->differs));
+        host_diverged(h, h->effects.diverged_zxid);
         h->effects.diverged_zxid = 0;
     }
     carrier_flush(peers_carrier(h->peers));

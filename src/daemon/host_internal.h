@@ -75,6 +75,7 @@ struct host {
     int64_t n_syncs_seen;
     int64_t load_ms; /* how long the folder took to load, and what was replayed */
     struct recovery_report loaded;
+    bool had_diverged; /* the folder is marked (store/diverged.h) */
 
     struct election_ports election_ports; /* until the peers have them */
     struct history history;               /* as recovered */

@@ -378,7 +378,7 @@ static void start(struct process *m)
     txn_batch_init(&m->batch);
     start_threads(m, &recovery);
     start_carrier(m);
-    carrier_start(m->carrier, report.last_zxid, epochs.accepted, epochs.current, &history);
+    carrier_start(m->carrier, report.last_zxid, epochs.accepted, epochs.current, &history, false);
     history_fini(&history);
 }
 

@@ -47,6 +47,26 @@ class Unusable(FolderTest):
         self.refused(data=os.path.join(self.data, "version-2"),
                      said=("snapshot.0", "give the folder above it"))
 
+    def test_the_tree_of_a_member_that_has_diverged_is_served_only_when_somebody_says_so(self):
+        d = self.start()
+        mark = os.path.join(self.data, "version-2", "pawl.diverged")
+        with open(mark, "w") as f:
+            f.write("the tree differed after transaction 0x100000007 (delete on /a)\n")
+        d.connect()
+        d.stop()
+        self.refused(said=("version-2/pawl.diverged", "0x100000007 (delete on /a)",
+                           "another member", "remove that file"))
+        os.unlink(mark)
+        self.start().stop()
+
+    def test_a_mark_without_a_tree_is_nobodys(self):
+        self.start().stop()
+        mark = os.path.join(self.data, "version-2", "pawl.diverged")
+        with open(mark, "w"):
+            pass
+        self.start().stop()
+        self.assertFalse(os.path.exists(mark))
+
     def test_logs_are_not_left_behind_when_they_get_a_folder_of_their_own(self):
         d = self.start()
         d.connect()

@@ -3,6 +3,8 @@
 import os
 import signal
 import socket
+import struct
+import zlib
 
 import daemon
 from daemon import PATIENCE_SECONDS, run
@@ -215,6 +217,73 @@ class Together(Members):
         members[last] = self.member(last + 1)
         self.wait_modes(members, "leader", "follower", "follower")
         self.assertEqual(daemon.get(members[last].connect(), "/a"), b"x")
+
+
+class Diverged(Members):
+    """A member whose tree is not the others': its log is good, what it made of it is not."""
+
+    def forge(self, number, old, new):
+        """In its newest log `old` becomes `new` where it was created, with a checksum that is right."""
+        folder = os.path.join(self.dir, "data%d" % number)
+        path = os.path.join(folder, "version-2", daemon.files(folder, "log")[-1])
+        with open(path, "r+b") as f:
+            log, at = f.read(), 16
+            while struct.unpack_from(">I", log, at + 8)[0] > 0:
+                size = struct.unpack_from(">I", log, at + 8)[0]
+                record = log[at + 12:at + 12 + size]
+                if old in record:
+                    record = record.replace(old, new)
+                    f.seek(at)
+                    f.write(struct.pack(">QI", zlib.adler32(record), size) + record)
+                    return
+                at += 12 + size + 1
+        self.fail("%s has no record with %r" % (path, old))
+
+    def mark(self, number):
+        return os.path.join(self.dir, "data%d" % number, "version-2", "pawl.diverged")
+
+    def diverge(self):
+        """Three members, of whom the third has noticed that its /a is not the others', and stopped.
+        All have the same history, so it would be elected: its number is the largest."""
+        members = [self.member(n) for n in (1, 2, 3)]
+        self.wait_modes(members, "leader", "follower", "follower")
+        conn = members[0].connect()
+        self.assertEqual(daemon.create(conn, "/a", b"right"), 0)
+        wait_until(lambda: all("Node count: 6" in m.word("srvr") for m in members), "/a everywhere")
+        members[2].stop()
+        self.forge(3, b"right", b"wrong")
+        members[2] = self.member(3)
+        self.wait_modes(members, "leader", "follower", "follower")
+        members[0].connect()  # its session is the one transaction that the third gets to see
+        self.assertEqual(members[2].process.wait(PATIENCE_SECONDS), 1)
+        self.assertContains(members[2].log(), "this server's data is not the leader's",
+                            "version-2/pawl.diverged")
+        with open(self.mark(3)) as f:
+            self.assertContains(f.read(), "the tree differed after transaction 0x", "createSession")
+        return members
+
+    def test_who_differed_leads_nobody_when_it_is_started_again(self):
+        members = self.diverge()
+        for m in members[:2]:
+            m.stop()
+        members = [self.member(1), self.member(3)]
+        self.wait_modes(members, "leader", "follower")
+        self.assertEqual(self.mode(members[0]), "leader")
+        self.assertContains(members[1].log(), "was found to differ", "createSession")
+        self.assertEqual(daemon.get(members[1].connect(), "/a"), b"right")
+        self.assertFalse(os.path.exists(self.mark(3)))
+        members[1].stop()
+        members[1] = self.member(3)  # like any other from now on
+        self.wait_modes(members, "leader", "follower")
+        self.assertNotIn("was found to differ", members[1].log())
+        self.assertEqual(daemon.get(members[1].connect(), "/a"), b"right")
+
+    def test_who_differed_gets_a_tree_from_a_leader_that_is_there(self):
+        members = self.diverge()
+        members[2] = self.member(3)
+        self.wait_modes(members, "leader", "follower", "follower")
+        self.assertEqual(daemon.get(members[2].connect(), "/a"), b"right")
+        self.assertFalse(os.path.exists(self.mark(3)))
 
 
 if __name__ == "__main__":
