@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A learner that is cut off, or killed, in the middle of each packet of its synchronisation.
 
-    restart_phases.py KINDS... [--only DIFF|TRUNC|SNAP|UNCUT]
+    restart_phases.py KINDS... [--only DIFF|TRUNC|SNAP|UNCUT|DIVERGED]
 
 The last of KINDS ("aap", "ppa", "aaP") is the learner. What it lacks is sent as DIFF, what it has too
 much is cut by TRUNC, a folder with another history is replaced by SNAP; of each synchronisation every
 packet is the last one once, torn in half. The learner goes on by itself or is killed with -9 and started
-again, in turn. In the end all have the same tree and the same digests. UNCUT, of pawld only: the leader
+again, in turn. In the end all have the same tree and the same digests. Two more of pawld only. UNCUT: the leader
 sends TRUNC, but the learner's log before that point is gone or damaged, so that it has to ask for SNAP.
+DIVERGED: nothing is missing, but the learner is marked as one whose tree is not the others', and asks for SNAP.
 """
 import argparse
 import glob
@@ -28,8 +29,8 @@ from quorum_proxy import QuorumProxy
 SECONDS = 120
 MORE_THAN_ANY_SYNC = 60  # packets
 SESSION_MS = 60000
-KINDS_OF_SYNC = ("DIFF", "TRUNC", "SNAP", "UNCUT")
-EXPECTED = {"UNCUT": ("TRUNC", "SNAP")}
+KINDS_OF_SYNC = ("DIFF", "TRUNC", "SNAP", "UNCUT", "DIVERGED")
+EXPECTED = {"UNCUT": ("TRUNC", "SNAP"), "DIVERGED": ("SNAP",)}
 
 
 def give_another_history(member):
@@ -174,6 +175,15 @@ class Phases:
             else:
                 damage(path)
 
+    def have_diverged(self):
+        """DIVERGED: it has the same history, and a mark."""
+        self.learner.kill9()
+        with open(self.mark(), "w") as f:
+            f.write("the tree differed\n")
+
+    def mark(self):
+        return os.path.join(self.learner.data_dir, "version-2", "pawl.diverged")
+
     def without_one(self):
         """The learner is needed for a quorum, and is enough for it."""
         dead = next(m for m in self.rest if m.mode() == "follower")
@@ -219,6 +229,7 @@ class Phases:
             self.write(self.learner, 1)
             wait_until(lambda: pe.in_step(self.members), "all in step", SECONDS)
             pe.same_trees(self.members)
+            assert not os.path.exists(self.mark()), "the mark of one that has diverged is still there"
         except Exception as e:
             raise RuntimeError("%s, cut in packet %d of %s: %r" % (kind, n, " ".join(passed), e)) from e
 
@@ -238,6 +249,9 @@ class Phases:
             if only in (None, "UNCUT") and self.learner.kind == "p":
                 self.follow()
                 self.every_phase("UNCUT", self.have_no_way_back)
+            if only in (None, "DIVERGED") and self.learner.kind == "p":
+                self.follow()
+                self.every_phase("DIVERGED", self.have_diverged)
             ensemble.end_all(self.members)
         finally:
             for m in self.members:
