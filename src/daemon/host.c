@@ -424,13 +424,26 @@ static int host_recover(struct host *h, struct tree **tree, int64_t *zxid, struc
     return PAWL_OK;
 }
 
+/* A member whose files do not make the tree that its log tells of is one that has diverged, before
+ * anybody else can notice. Whoever stands alone serves what there is, as ZooKeeper does. */
+static int mark_if_loaded_so(struct host *h)
+{
+    if (h->loaded.differs_zxid == 0 || !config_is_ensemble(h->config)) {
+        return PAWL_OK;
+    }
+    return diverged_save(h->data_disk, STORE_FOLDER, h->loaded.differs_zxid, "as it was loaded");
+}
+
 /* In an ensemble the others have the right tree. Alone there is nobody to fetch one from, and what
  * would be served is known to be wrong: somebody has to decide that. */
 static int look_for_mark(struct host *h, int64_t zxid, struct host_error *error)
 {
-    struct diverged_mark mark;
-    int rc = diverged_load(h->data_disk, STORE_FOLDER, &mark);
+    struct diverged_mark mark = {0};
+    int rc = mark_if_loaded_so(h);
 
+    if (rc == PAWL_OK) {
+        rc = diverged_load(h->data_disk, STORE_FOLDER, &mark);
+    }
     if (rc == PAWL_OK && zxid == 0) { /* somebody has removed all that it was about */
         rc = diverged_forget(h->data_disk, STORE_FOLDER);
         mark.is_there = false;

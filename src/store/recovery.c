@@ -275,8 +275,13 @@ static int load_snapshot(struct recovery *r)
 
 /* ---- digests ---- */
 
-static void mismatch(struct recovery *r, const char *where, int64_t zxid, uint64_t expected)
+static void compare_digest(struct recovery *r, const char *where, int64_t zxid, uint64_t expected)
 {
+    r->report->differs_zxid = 0;
+    if (expected == tree_digest(r->tree)) {
+        return;
+    }
+    r->report->differs_zxid = zxid;
     if (r->report->n_digest_mismatches++ < MISMATCHES_SAID) {
         log_warn("after transaction 0x%" PRIx64 " the tree's digest is 0x%" PRIx64
                  ", but the %s says 0x%" PRIx64
@@ -300,9 +305,8 @@ static bool in_fuzzy_range(const struct recovery *r, int64_t zxid)
 
 static void compare_snapshot_digest(struct recovery *r, int64_t zxid)
 {
-    if (digests_count(r) && r->info.has_digest && zxid == r->info.digest_zxid &&
-        r->info.digest != tree_digest(r->tree)) {
-        mismatch(r, "snapshot", zxid, r->info.digest);
+    if (digests_count(r) && r->info.has_digest && zxid == r->info.digest_zxid) {
+        compare_digest(r, "snapshot", zxid, r->info.digest);
     }
 }
 
@@ -312,9 +316,8 @@ static void compare_txn_digest(struct recovery *r, const struct txn *txn)
 
     if (in_fuzzy_range(r, zxid)) {
         compare_snapshot_digest(r, zxid);
-    } else if (digests_count(r) && txn->has_digest &&
-               (uint64_t)txn->digest != tree_digest(r->tree)) {
-        mismatch(r, "log", zxid, (uint64_t)txn->digest);
+    } else if (digests_count(r) && txn->has_digest) {
+        compare_digest(r, "log", zxid, (uint64_t)txn->digest);
     }
 }
 

@@ -43,6 +43,8 @@ struct recovery_report {
     int64_t snapshot_zxid; /* -1: none */
     uint64_t n_replayed;
     uint64_t n_digest_mismatches;
+    int64_t
+        differs_zxid; /* the last one compared, if the tree after it had another digest; 0: none */
     uint64_t n_bad_snapshots; /* newer than the one taken */
     bool is_new;              /* nothing was there; snapshot.0 has been written */
     bool torn;                /* the newest log had a torn tail, see `place` */

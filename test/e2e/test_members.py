@@ -12,6 +12,7 @@ from patience import free_port, wait_until
 from stranger import Stranger
 
 ELECTION_PORT_STATUS = 14
+DIGEST_BYTES = 12  # at the end of a record: version, digest
 TEMPLATE = "tickTime=200\ninitLimit=50\nsyncLimit=25\ndataDir=%s\n4lw.commands.whitelist=*\n%s\n"
 
 
@@ -222,36 +223,41 @@ class Together(Members):
 class Diverged(Members):
     """A member whose tree is not the others': its log is good, what it made of it is not."""
 
-    def forge(self, number, old, new):
-        """In its newest log `old` becomes `new` where it was created, with a checksum that is right."""
+    def forge(self, number, old, new, with_digest):
+        """In the last record of its log `old` becomes `new`, with a checksum that is right. Without the
+        digest of the tree nobody notices before the next transaction."""
         folder = os.path.join(self.dir, "data%d" % number)
         path = os.path.join(folder, "version-2", daemon.files(folder, "log")[-1])
         with open(path, "r+b") as f:
             log, at = f.read(), 16
             while struct.unpack_from(">I", log, at + 8)[0] > 0:
-                size = struct.unpack_from(">I", log, at + 8)[0]
-                record = log[at + 12:at + 12 + size]
-                if old in record:
-                    record = record.replace(old, new)
-                    f.seek(at)
-                    f.write(struct.pack(">QI", zlib.adler32(record), size) + record)
-                    return
+                last, size = at, struct.unpack_from(">I", log, at + 8)[0]
                 at += 12 + size + 1
-        self.fail("%s has no record with %r" % (path, old))
+            record = log[last + 12:last + 12 + size]
+            self.assertIn(old, record)
+            record = record.replace(old, new)[:size if with_digest else size - DIGEST_BYTES]
+            f.seek(last)
+            f.write((struct.pack(">QI", zlib.adler32(record), len(record)) + record + b"B").ljust(
+                12 + size + 1, b"\0"))
 
     def mark(self, number):
         return os.path.join(self.dir, "data%d" % number, "version-2", "pawl.diverged")
 
-    def diverge(self):
-        """Three members, of whom the third has noticed that its /a is not the others', and stopped.
-        All have the same history, so it would be elected: its number is the largest."""
+    def with_a_node(self):
+        """Three members with a node, and who connected to them for that."""
         members = [self.member(n) for n in (1, 2, 3)]
         self.wait_modes(members, "leader", "follower", "follower")
         conn = members[0].connect()
         self.assertEqual(daemon.create(conn, "/a", b"right"), 0)
         wait_until(lambda: all("Node count: 6" in m.word("srvr") for m in members), "/a everywhere")
+        return members, conn
+
+    def diverge(self):
+        """Three members, of whom the third has noticed that its /a is not the others', and stopped.
+        All have the same history, so it would be elected: its number is the largest."""
+        members, _ = self.with_a_node()
         members[2].stop()
-        self.forge(3, b"right", b"wrong")
+        self.forge(3, b"right", b"wrong", with_digest=False)
         members[2] = self.member(3)
         self.wait_modes(members, "leader", "follower", "follower")
         members[0].connect()  # its session is the one transaction that the third gets to see
@@ -277,6 +283,19 @@ class Diverged(Members):
         self.wait_modes(members, "leader", "follower")
         self.assertNotIn("was found to differ", members[1].log())
         self.assertEqual(daemon.get(members[1].connect(), "/a"), b"right")
+
+    def test_who_finds_at_its_start_that_it_differs_leads_nobody(self):
+        """Its own log says what the tree should be."""
+        members, _ = self.with_a_node()
+        for m in members:
+            m.stop()
+        self.forge(3, b"right", b"wrong", with_digest=True)
+        members = [self.member(1), self.member(3)]
+        self.wait_modes(members, "leader", "follower")
+        self.assertEqual(self.mode(members[0]), "leader")
+        self.assertContains(members[1].log(), "was found to differ", "as it was loaded")
+        self.assertEqual(daemon.get(members[1].connect(), "/a"), b"right")
+        self.assertFalse(os.path.exists(self.mark(3)))
 
     def test_who_differed_gets_a_tree_from_a_leader_that_is_there(self):
         members = self.diverge()
