@@ -32,10 +32,23 @@ class Connection:
         self.session = None  # its id, when the server has said it
         self.asked = {}      # xid: what
         self.made = set()    # the paths of its protected nodes
+        self.looked = set()  # those of them that it looked at, each for one watch
 
 
 def text_at(body, at):
-    return body[at + 4:at + 4 + int.from_bytes(body[at:at + 4], "big", signed=True)].decode()
+    """Whatever stands there; not every request has a path."""
+    return body[at + 4:at + 4 + int.from_bytes(body[at:at + 4], "big", signed=True)].decode(errors="replace")
+
+
+def is_own(name, path, connection):
+    """A look at its own node; or the end of that watch, when the node was given back meanwhile."""
+    if name == "getData" and path in connection.made:
+        connection.looked.add(path)
+        return True
+    if name == "removeWatches" and path in connection.looked:
+        connection.looked.remove(path)
+        return True
+    return False
 
 
 class CountingProxy:
@@ -93,7 +106,7 @@ class CountingProxy:
         if op in (PING, CLOSE):
             return
         name = zkwire.op_name(op)
-        if name == "getData" and text_at(body, 8) in connection.made:
+        if is_own(name, text_at(body, 8), connection):
             name = "own"
         connection.asked[xid] = name
         self.log.append((connection.session, ">" + name))
