@@ -82,7 +82,8 @@ static void a_set_that_was_sent_is_not_called_unsent(void **state)
     (void)state;
     begin(&w);
     assert_int_equal(
-        pawl_create(w.c, PAWL_CREATE(.path = "/a", .flags = PAWL_OP_OR_SET, .timeout_ms = 300), &r),
+        pawl_create(w.c, PAWL_CREATE(.path = "/a", .flags = PAWL_OP_OR_SET, .timeout_ms = SENT_MS),
+                    &r),
         PAWL_ERR_OPERATION_TIMEOUT);
     assert_int_equal(outcome_of(r), PAWL_OUTCOME_UNKNOWN);
     end(&w);
@@ -162,10 +163,11 @@ static void a_tree_half_deleted_in_time_is_not_called_unsent(void **state)
     (void)state;
     begin(&w);
     /* "/top" never becomes empty: the call goes round until its time is up. */
-    assert_int_equal(
-        pawl_delete(
-            w.c, PAWL_DELETE(.path = "/top", .flags = PAWL_OP_CHILDREN_TOO, .timeout_ms = 200), &r),
-        PAWL_ERR_OPERATION_TIMEOUT);
+    assert_int_equal(pawl_delete(w.c,
+                                 PAWL_DELETE(.path = "/top", .flags = PAWL_OP_CHILDREN_TOO,
+                                             .timeout_ms = SENT_MS),
+                                 &r),
+                     PAWL_ERR_OPERATION_TIMEOUT);
     assert_int_equal(outcome_of(r), PAWL_OUTCOME_UNKNOWN);
     end(&w);
 }
@@ -179,8 +181,8 @@ static void parents_that_were_made_are_a_change(void **state)
     begin(&w);
     w.script.silent_op = OP_CREATE;
     assert_int_equal(
-        pawl_create(w.c, PAWL_CREATE(.path = "/p/x", .flags = PAWL_OP_PARENTS, .timeout_ms = 300),
-                    &r),
+        pawl_create(
+            w.c, PAWL_CREATE(.path = "/p/x", .flags = PAWL_OP_PARENTS, .timeout_ms = SENT_MS), &r),
         PAWL_ERR_OPERATION_TIMEOUT);
     assert_int_equal(outcome_of(r), PAWL_OUTCOME_UNKNOWN);
     end(&w);
@@ -253,10 +255,11 @@ static void a_delete_that_only_timed_out_is_not_repeated(void **state)
     behind_proxy_open(&b, &o);
     pawl_create(b.c, PAWL_CREATE(.path = "/once"), NULL);
     tcp_proxy_swallow_replies(b.proxy, true);
-    assert_int_equal(
-        pawl_delete(
-            b.c, PAWL_DELETE(.path = "/once", .flags = PAWL_OP_GUARANTEED, .timeout_ms = 50), NULL),
-        PAWL_ERR_OPERATION_TIMEOUT);
+    assert_int_equal(pawl_delete(b.c,
+                                 PAWL_DELETE(.path = "/once", .flags = PAWL_OP_GUARANTEED,
+                                             .timeout_ms = SENT_MS),
+                                 NULL),
+                     PAWL_ERR_OPERATION_TIMEOUT);
     wait_until(pawl_exists(other, "/once", NULL, NULL) == PAWL_ERR_NO_NODE);
     assert_int_equal(pawl_create(other, PAWL_CREATE(.path = "/once"), NULL), PAWL_OK);
     tcp_proxy_down(b.proxy); /* before anything late gets through */

@@ -11,7 +11,7 @@
 #include "lib/recipe_helpers.h"
 #include "pawl/election.h"
 
-enum { SESSION_MS = 2000 };
+enum { SESSION_MS = SHORT_SESSION_MS };
 
 /* ---- a listener that remembers ---- */
 

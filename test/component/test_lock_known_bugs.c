@@ -101,7 +101,7 @@ static void a_release_that_is_not_answered_goes_on(void **state)
     struct pawl_lock *l;
 
     (void)state;
-    o.timeout_ms = 300;
+    o.timeout_ms = SENT_MS;
     behind_proxy_open(&b, &o);
     l = new_lock(b.c, "/bugs/release");
     assert_int_equal(pawl_lock_acquire(l, SOON_MS), 0);

@@ -230,7 +230,7 @@ static void a_try_ends_also_without_a_link(void **state)
 
     (void)state;
     told_init(&t);
-    co.timeout_ms = 300;
+    co.timeout_ms = SENT_MS;
     behind_proxy_open(&b, &co);
     l = new_lock(b.c, "/locks/offline", NULL);
     tcp_proxy_freeze(b.proxy, true);

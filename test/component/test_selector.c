@@ -13,7 +13,7 @@
 #include "lib/recipe_helpers.h"
 #include "pawl/election.h"
 
-enum { SESSION_MS = 2000 };
+enum { SESSION_MS = SHORT_SESSION_MS };
 
 struct signals {
     sigset_t *set;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "client/engine.h"
 #include "client/handle.h"
 #include "lib/test.h"
@@ -66,7 +67,8 @@ struct pawl_client_options client_fixture_options(void)
 
     pawl_client_options_init(&o);
     o.servers = address;
-    o.session_timeout_ms = 30000;
+    o.session_timeout_ms = SOON_MS;
+    o.timeout_ms = SOON_MS;
     o.name_space = root;
     return o;
 }
@@ -112,6 +114,7 @@ static void note_state(struct pawl_client *c, enum pawl_state state, void *arg)
 
     (void)c;
     pthread_mutex_lock(&s->lock);
+    ASSERT(s->n < (int)(sizeof(s->list) / sizeof(s->list[0])));
     s->list[s->n++] = state;
     pthread_mutex_unlock(&s->lock);
     sem_post(&s->some);

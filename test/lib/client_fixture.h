@@ -17,7 +17,10 @@
 extern const char *client_fixture_property;
 
 /* Of a session that is to end in a test, and to live until then on a busy machine. */
-enum { SHORT_SESSION_MS = 2000 };
+enum { SHORT_SESSION_MS = 4000 };
+
+/* The time of a call that is to be over after it was sent. */
+enum { SENT_MS = 2000 };
 
 /* Group set-up and tear-down. */
 int client_fixture_start(void **state);
@@ -30,7 +33,7 @@ int watches_on_server(void);
 /* Whether a thread is inside a blocking call of this client, or of a recipe that uses it. */
 bool somebody_is_blocked(struct pawl_client *c);
 
-/* A session of 30 s in a namespace of this process's own. */
+/* A session of SOON_MS in a namespace of this process's own; calls have as long. */
 struct pawl_client_options client_fixture_options(void);
 
 /* Fails the test when it does not connect. NULL: the usual options. */
@@ -46,7 +49,7 @@ void wait_semaphore(sem_t *s);
 struct state_log {
     sem_t some;
     pthread_mutex_t lock;
-    enum pawl_state list[64];
+    enum pawl_state list[512];
     int n;
 };
 

@@ -20,7 +20,8 @@ static inline int64_t now_ms(void)
 }
 
 /* For calls that are to be quick because somebody is woken: who is forgotten looks by itself once
- * a second. A busy machine makes a few of them as slow, but not many. */
+ * a second. A busy machine makes some of them as slow, so a test counts them among many calls, and
+ * waits for a time when they are few. */
 static inline bool was_forgotten(int64_t began_ms)
 {
     return now_ms() - began_ms >= 500;
