@@ -24,6 +24,7 @@ import time
 import servers
 import tree_dump
 import zkwire as zk
+from patience import PATIENCE_SECONDS
 
 VECTORS = os.path.join(servers.REPO, "test", "vectors", "datadir")
 SESSION_MS = 100000
@@ -176,8 +177,11 @@ class Writer:
         conn.call(zk.CLOSE_SESSION, {})
         conn.close()
         lost = zk.Conn(self.port, timeout=60.0)
-        lost.handshake(1000)
-        assert lost.call(*create(top + "/lost", b"", 1))[0].err == 0
+        with lost.one_write():  # it cannot expire in between
+            lost.send_connect(1000)
+            lost.send(*create(top + "/lost", b"", 1))
+        assert lost.recv_connect()["timeOut"] > 0
+        assert lost.recv().err == 0
         lost.close()
 
     def doomed(self):
@@ -238,7 +242,7 @@ class Writer:
         self.wait_gone("/leg%d/lost" % self.leg)
 
     def wait_gone(self, path):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while self.holder.call(zk.EXISTS, {"path": path, "watch": False})[0].err == 0:
             if time.monotonic() > deadline:
                 raise Wrong("%s is still there" % path)

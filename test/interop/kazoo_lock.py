@@ -18,9 +18,9 @@ from kazoo.client import KazooClient
 import peers
 import servers
 
-SESSION_MS = 4000
+SESSION_MS = 8000  # who is killed is waited for so long; who is only slow must not be lost
 ROUNDS = 20
-LONG_MS = 30000
+LONG_MS = 120000
 MARKER = "__lock__"
 
 

@@ -21,13 +21,14 @@ from collections import deque
 
 import servers
 import zkwire as zk
+from patience import PATIENCE_SECONDS
 
 FOLDERS = ("n", "r", "q", "e")  # plain nodes, registers, sequence nodes, ephemeral nodes
 REGISTERS = 8
 MANY = 60  # a folder with more nodes than this is thinned out
 SESSION_MS = 40000
 GHOST_SESSION_MS = 4000
-RECONNECT_SECONDS = 60
+RECONNECT_SECONDS = 120
 
 
 class Wrong(Exception):
@@ -376,7 +377,7 @@ class Ghosts:
         conn.sock.close()
 
     def wait_until_gone(self):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_SECONDS
         conn = zk.Conn(self.port, timeout=60.0)
         conn.handshake(SESSION_MS)
         for path in self.paths:

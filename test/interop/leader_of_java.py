@@ -15,7 +15,7 @@ import restart_phases
 import zkwire as zk
 from patience import wait_until
 
-SESSION_MS = 30000
+SESSION_MS = 120000
 
 
 def gets(leader, member, words):

@@ -26,7 +26,7 @@ def create(conn, path, flags=0):
 
 def word(member, name):
     try:
-        return servers.four_letter_word(member.port, name, timeout=2)
+        return servers.four_letter_word(member.port, name, timeout=10)
     except OSError:
         return ""
 
@@ -191,7 +191,7 @@ def upgraded_on(member, others):
 
 def expires_on(member):
     conn = zk.Conn(member.port, timeout=60.0)
-    conn.handshake(1000)
+    conn.handshake(4000)  # long enough to be counted
     expect(member, "sessions", mntr_sessions(member)[0], 1)
     conn.wait_closed()
     wait_until(lambda: mntr_sessions(member)[0] == 0, "its end", pe.SECONDS)

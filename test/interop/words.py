@@ -91,8 +91,8 @@ class Scene:
     def __init__(self, port):
         self.port = port
         self.a, self.b = zk.Conn(port), zk.Conn(port)
-        self.a.handshake(30000)
-        self.b.handshake(10000)
+        self.a.handshake(40000)
+        self.b.handshake(40000)
         self.create(self.a, "/app", b"")
         self.create(self.a, "/app/config", b"v1")
         self.create(self.a, "/app/q-", b"", 3)

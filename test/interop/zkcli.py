@@ -24,7 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 JARS = ":".join(os.path.join(servers.JAR_FOLDER, j) for j in ("zookeeper.jar", "slf4j-nop.jar"))
 SHELL = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", JARS,
          "org.apache.zookeeper.ZooKeeperMain"]
-COMMAND_SECONDS = 30
+COMMAND_SECONDS = 120
 CONFIG = {"extendedTypesEnabled": "true", "enforceQuota": "true"}
 
 # Single commands on the command line: what matters is the exit code too.
@@ -139,8 +139,9 @@ def transcript(server):
 def one_shots(server):
     text = []
     for command in ONE_SHOTS:
-        done = subprocess.run(SHELL + ["-server", server.address] + command, text=True, timeout=240,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        done = subprocess.run(SHELL + ["-server", server.address] + command, text=True,
+                              timeout=2 * COMMAND_SECONDS, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
         printed, _ = split_events(done.stdout.splitlines())
         text += ["$ zkCli.sh " + " ".join(command)] + printed
         text.append("exit code %d" % done.returncode)
