@@ -29,8 +29,8 @@ static inline struct pawl_client *connect_to(const char *servers)
     struct pawl_client *c;
     char why[256];
 
-    if (pawl_client_open(PAWL_CLIENT_OPTIONS(.servers = servers, .session_timeout_ms = 4000), &c) !=
-        PAWL_OK) {
+    if (pawl_client_open(PAWL_CLIENT_OPTIONS(.servers = servers, .session_timeout_ms = 10000),
+                         &c) != PAWL_OK) {
         fprintf(stderr, "%s\n", pawl_open_error());
         exit(1);
     }
