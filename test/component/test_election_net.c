@@ -118,7 +118,7 @@ static void bring_up_net(struct world *w, int i)
                                            .config = &w->config,
                                            .listeners = &w->listener[i],
                                            .n_listeners = 1,
-                                           .connect_ms = 5000,
+                                           .connect_ms = SOON_MS,
                                            .hello_ms = 60000,
                                            .keepalive = true,
                                            .heard = node_heard,
@@ -802,7 +802,7 @@ static void who_does_not_say_who_it_is_is_hung_up_on(void **state)
                                            .id = 2,
                                            .config = &w.config,
                                            .n_listeners = 1,
-                                           .connect_ms = 5000,
+                                           .connect_ms = SOON_MS,
                                            .hello_ms = 1,
                                            .heard = node_heard,
                                            .refused = node_refused};

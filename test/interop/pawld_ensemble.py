@@ -17,7 +17,7 @@ import zkwire as zk
 from patience import wait_until
 
 LOCAL = ("/zookeeper/config", "/zookeeper/quota")
-SECONDS = 120
+SECONDS = 300
 
 
 def make(kinds, folder):

@@ -23,7 +23,7 @@ from patience import free_port  # noqa: E402
 from process import ServerProcess  # noqa: E402
 
 JAR_FOLDER = "/usr/share/java"
-READY_SECONDS = 120
+READY_SECONDS = 300
 
 # Keys that Apache's parser of zoo.cfg knows by name. All others are system properties.
 CFG_KEYS = {
