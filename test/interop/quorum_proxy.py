@@ -106,8 +106,8 @@ class QuorumProxy:
                     break
                 for kind, packet in packets.take(data):
                     if not self.may_pass(kind):
+                        self.was_cut.set()  # also if nobody is there to take the half
                         sink.sendall(packet[:len(packet) // 2])
-                        self.was_cut.set()
                         raise OSError("cut")
                     if not self.swallows:
                         sink.sendall(packet)
