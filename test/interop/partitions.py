@@ -91,6 +91,8 @@ class Story(kills.Story):
     def round(self, number):
         cut = (self.minority, self.leader_alone, self.leader_unheard, self.leader_deaf,
                self.bridge)[number % len(CUTS)]
+        if cut == self.bridge:
+            self.wait_settled()  # who has yet to join the leader may follow somebody else as well
         leader = self.leader().number
         rest = [m.number for m in self.members if m.number != leader]
         self.random.shuffle(rest)
