@@ -95,27 +95,50 @@ static void print_first_words(const struct command *const *all, size_t n)
     }
 }
 
-/* "quota)": what can follow it. */
-static void print_second_words(const struct command *const *all, size_t n, size_t at)
+/* "why" of "locks why"; NULL: it is one word. */
+static const char *second_word(const struct command *c)
 {
-    printf("        %.*s)\n            if ((i + 2 == ${#words[@]})); then\n"
+    return c->name[first_len(c)] != '\0' ? c->name + first_len(c) + 1 : NULL;
+}
+
+static void print_options_case(const char *pattern, const struct command *c)
+{
+    printf("%s) options=\"", pattern);
+    print_option_words(c->options);
+    puts("\" ;;");
+}
+
+/* "quota)": what can follow it. "locks" can stand alone as well. */
+static void print_group(const struct command *const *all, size_t n, size_t at)
+{
+    printf("        %.*s)\n"
+           "            if ((i + 2 == ${#words[@]})) && [[ $cur != [-/]* ]]; then\n"
            "                COMPREPLY=($(compgen -W \"",
            (int)first_len(all[at]), all[at]->name);
     for (size_t i = at; i < n; i++) {
-        if (is_same_first(all[i], all[at])) {
-            printf("%s ", all[i]->name + first_len(all[i]) + 1);
+        if (is_same_first(all[i], all[at]) && second_word(all[i]) != NULL) {
+            printf("%s ", second_word(all[i]));
         }
     }
-    puts("\" -- \"$cur\"))\n                return\n            fi\n            case ${words[i + "
-         "1]} in");
+    puts("\" -- \"$cur\"))\n                return\n            fi\n"
+         "            case ${words[i + 1]} in");
     for (size_t i = at; i < n; i++) {
         if (is_same_first(all[i], all[at])) {
-            printf("                %s) options=\"", all[i]->name + first_len(all[i]) + 1);
-            print_option_words(all[i]->options);
-            puts("\" ;;");
+            printf("                ");
+            print_options_case(second_word(all[i]) != NULL ? second_word(all[i]) : "*", all[i]);
         }
     }
     puts("            esac ;;");
+}
+
+static bool is_in_group(const struct command *const *all, size_t n, const struct command *c)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (is_same_first(all[i], c) && second_word(all[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void print_commands(const struct command *const *all, size_t n)
@@ -131,12 +154,11 @@ static void print_commands(const struct command *const *all, size_t n)
         while (before < i && !is_same_first(all[before], all[i])) {
             before++;
         }
-        if (all[i]->name[first_len(all[i])] == '\0') {
-            printf("        %s) options=\"", all[i]->name);
-            print_option_words(all[i]->options);
-            puts("\" ;;");
+        if (before == i && is_in_group(all, n, all[i])) {
+            print_group(all, n, i);
         } else if (before == i) {
-            print_second_words(all, n, i);
+            printf("        ");
+            print_options_case(all[i]->name, all[i]);
         }
     }
 }

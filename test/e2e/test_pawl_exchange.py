@@ -255,7 +255,8 @@ class Others(TestCase):
                             ("pawl quota set --hard-b", ["--hard-bytes"]), ("pawl ls --rec", ["--recursive"]),
                             ("pawl --json get /fol", ["/folder"]), ("pawl --se", ["--server", "--session-timeout"]),
                             ("pawl -s %s ls /folder/" % self.env["PAWL_SERVER"], ["/folder/alpha", "/folder/beta"]),
-                            ("pawl quota set /folder/b", ["/folder/beta"])):
+                            ("pawl quota set /folder/b", ["/folder/beta"]), ("pawl locks ", ["why", "gc"]),
+                            ("pawl locks /folder/al", ["/folder/alpha"])):
             done = subprocess.run(["/bin/bash", "-c", "source $1; COMP_LINE=$2 COMP_POINT=${#2}; _pawl; "
                                    "printf '%s\\n' \"${COMPREPLY[@]}\"", "bash", script, line],
                                   env=dict(self.env, PATH=os.path.dirname(PAWL) + ":/usr/bin:/bin"),
