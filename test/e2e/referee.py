@@ -44,6 +44,7 @@ def children_of(pid):
 
 class RefereeCase(TestCase):
     server_options = ("-DtickTime=300",)
+    session = SESSION
 
     def setUp(self):
         super().setUp()
@@ -54,6 +55,6 @@ class RefereeCase(TestCase):
 
     def assert_next(self):
         """Somebody else gets the lock at /job, and nobody is left of those before."""
-        after = self.begin("-T", SESSION, "lock", "/job", "--", *self.command("once"))
+        after = self.begin("-T", self.session, "lock", "/job", "--", *self.command("once"))
         self.assertRegex(after.stdout.readline(), rb"^began")
         self.assertEqual(after.wait(), OK)

@@ -16,7 +16,7 @@ import unittest
 import daemon
 from daemon import wait_until
 from pawl_program import (CONFLICT, LOST, NOT_FOUND, OK, PAWL, SIGNAL, TIMEOUT, UNREACHABLE, USAGE)
-from referee import SESSION, RefereeCase, children_of
+from referee import RefereeCase, children_of
 
 NOBODY = 65534
 
@@ -53,12 +53,12 @@ class LockCase(RefereeCase):
         return process
 
     def begin_lock(self, *how, options=(), **kwargs):
-        return self.begin("-T", SESSION, "lock", *options, "/job", "--", *self.command(*how), **kwargs)
+        return self.begin("-T", self.session, "lock", *options, "/job", "--", *self.command(*how), **kwargs)
 
     def stopped_before_it_starts(self, *command, **kwargs):
         """A pawl that has the lock, and its watchdog, which is stopped with the order to run."""
         before = self.hold()
-        process = self.begin("-T", SESSION, "lock", "/job", "--", *command, **kwargs)
+        process = self.begin("-T", self.session, "lock", "/job", "--", *command, **kwargs)
         wait_until(lambda: self.ok("ls", "/job").count("\n") == 2, "a second one in the queue")
         watchdog = children_of(process.pid)[0]
         os.kill(watchdog, signal.SIGSTOP)
@@ -69,8 +69,10 @@ class LockCase(RefereeCase):
 
 
 class Status(LockCase):
+    session = "60s"  # nobody is waited for who has died, and who is only slow must not be lost
+
     def lock(self, *args):
-        return self.pawl("-T", SESSION, "lock", *args)
+        return self.pawl("-T", self.session, "lock", *args)
 
     def test_the_status_of_the_command_is_ours(self):
         self.assertEqual(self.lock("/l", "--", "sh", "-c", "exit 7"), (7, "", ""))
@@ -117,7 +119,7 @@ class Status(LockCase):
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
             os.close(0)
             os.close(2)
-        process = self.begin("-T", SESSION, "lock", "/l", "--", "sh", "-c",
+        process = self.begin("-T", self.session, "lock", "/l", "--", "sh", "-c",
                              "grep SigIgn /proc/self/status; readlink /proc/self/fd/2; exit 3",
                              preexec_fn=prepare)
         ignored, errors = process.stdout.read().decode().splitlines()
@@ -134,7 +136,7 @@ class Status(LockCase):
         self.assertEqual(process.wait(), SIGNAL + signal.SIGTERM)
 
     def test_a_semaphore(self):
-        holders = [self.begin("-T", SESSION, "lock", "--permits", "2", "/sem", "--", "sh", "-c",
+        holders = [self.begin("-T", self.session, "lock", "--permits", "2", "/sem", "--", "sh", "-c",
                               "echo in; sleep 3600") for _ in range(2)]
         for holder in holders:
             self.assertEqual(holder.stdout.readline(), b"in\n")
@@ -145,7 +147,7 @@ class Status(LockCase):
 
     def test_readers_share_and_writers_do_not(self):
         def sharing():
-            process = self.begin("-T", SESSION, "lock", "--shared", "/rw", "--", "sh", "-c",
+            process = self.begin("-T", self.session, "lock", "--shared", "/rw", "--", "sh", "-c",
                                  "echo in; sleep 3600")
             self.assertEqual(process.stdout.readline(), b"in\n")
         sharing()
@@ -199,13 +201,13 @@ class Status(LockCase):
         self.assert_next()
 
     def test_what_the_command_leaves_running_keeps_the_lock(self):
-        process = self.begin("-T", SESSION, "lock", "/job", "--", "sh", "-c",
+        process = self.begin("-T", self.session, "lock", "/job", "--", "sh", "-c",
                              "exec 3<&0; (read x <&3) & echo in", stdin=subprocess.PIPE)
         self.assertEqual(process.stdout.readline(), b"in\n")
         self.assertEqual(self.lock("-n", "/job", "--", "true")[0], TIMEOUT)
         process.stdin.close()
         self.assertEqual(process.wait(), OK)
-        left = self.begin("-T", SESSION, "lock", "--leave", "/job", "--", "sh", "-c",
+        left = self.begin("-T", self.session, "lock", "--leave", "/job", "--", "sh", "-c",
                           "sleep 1 & exit 3")
         self.assertEqual(left.wait(), 3)
 
@@ -278,7 +280,7 @@ class Hostile(LockCase):
         os.chmod(python, 0o4755)
         os.chmod(self.dir, 0o755)
         process = self.begin(
-            "-T", SESSION, "lock", "/job", "--", python, "-ISc",
+            "-T", self.session, "lock", "/job", "--", python, "-ISc",
             "import os, sys; os.setresuid(0, 0, 0); print('root', flush=True); sys.stdin.read()",
             stdin=subprocess.PIPE, preexec_fn=lambda: os.setresuid(NOBODY, NOBODY, NOBODY))
         if process.stdout.readline() != b"root\n":
@@ -299,7 +301,7 @@ class Hostile(LockCase):
         self.assert_next()
 
     def test_the_warning(self):
-        process = self.begin("-T", SESSION, "lock", "--on-doubt", "USR1", "/job", "--", "sh", "-c",
+        process = self.begin("-T", self.session, "lock", "--on-doubt", "USR1", "/job", "--", "sh", "-c",
                              "trap 'echo warned; exit 4' USR1; echo in; while :; do sleep 0.1; done")
         self.assertEqual(process.stdout.readline(), b"in\n")
         self.server.kill9()
