@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/host.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,7 +292,7 @@ static void wake_up(void *arg)
 {
     struct host *h = arg;
 
-    uv_async_send(&h->wake);
+    waker_wake(&h->wake);
 }
 
 static void host_reload_now(struct host *h)
@@ -310,9 +311,9 @@ static void host_reload_now(struct host *h)
     }
 }
 
-static void on_wake(uv_async_t *async)
+static void on_wake(void *arg)
 {
-    struct host *h = async->data;
+    struct host *h = arg;
 
     if (atomic_exchange(&h->reload_wanted, false)) {
         host_reload_now(h);
@@ -577,7 +578,7 @@ static void start_accepting(struct host *h)
     }
 }
 
-static void init_loop(struct host *h)
+static int init_loop(struct host *h, struct host_error *error)
 {
     uv_loop_init(&h->loop);
     uv_prepare_init(&h->loop, &h->before_sleep);
@@ -588,7 +589,6 @@ static void init_loop(struct host *h)
     uv_timer_init(&h->loop, &h->refresh);
     uv_timer_init(&h->loop, &h->reap);
     uv_timer_init(&h->loop, &h->accept_again);
-    uv_async_init(&h->loop, &h->wake, on_wake);
     h->before_sleep.data = h;
     h->after_sleep.data = h;
     h->busy.data = h;
@@ -598,7 +598,10 @@ static void init_loop(struct host *h)
     h->reap.data = h;
     h->reap_planned_us = INT64_MAX;
     h->accept_again.data = h;
-    h->wake.data = h;
+    if (!waker_open(&h->wake, &h->loop, on_wake, h)) {
+        return set_error(error, PAWL_ERR_SYSTEM, EXIT_UNEXPECTED, "eventfd: %s", strerror(errno));
+    }
+    return PAWL_OK;
 }
 
 /* What only one server may have, before anything is read or changed on disk: the port, which
@@ -695,8 +698,10 @@ int host_open(const struct config *config, const struct host_options *options, s
     history_init(&h->history, 0);
     map_init(&h->addresses);
     member_effects_init(&h->effects);
-    init_loop(h);
-    rc = host_fill(h, error);
+    rc = init_loop(h, error);
+    if (rc == PAWL_OK) {
+        rc = host_fill(h, error);
+    }
     if (rc != PAWL_OK) {
         host_close(h);
         return rc;
@@ -729,7 +734,7 @@ int host_run(struct host *h, struct host_error *error)
 void host_stop(struct host *h)
 {
     atomic_store(&h->stop_wanted, true);
-    uv_async_send(&h->wake);
+    waker_wake(&h->wake);
 }
 
 void host_on_reload(struct host *h, void (*change)(void *arg), void *arg)
@@ -742,7 +747,7 @@ void host_reload(struct host *h)
 {
     ASSERT(h->reload_fn != NULL);
     atomic_store(&h->reload_wanted, true);
-    uv_async_send(&h->wake);
+    waker_wake(&h->wake);
 }
 
 /* ---- closing ---- */
@@ -811,6 +816,7 @@ void host_close(struct host *h)
     uv_walk(&h->loop, close_handle, NULL);
     uv_run(&h->loop, UV_RUN_DEFAULT);
     uv_loop_close(&h->loop);
+    waker_close(&h->wake);
     close_listeners(h);
     member_free(h->member);
     host_ensemble_free(h);

@@ -14,6 +14,7 @@
 #include "daemon/peers.h"
 #include "daemon/snapshot_thread.h"
 #include "daemon/txnlog_thread.h"
+#include "daemon/waker.h"
 #include "member/ensemble.h"
 #include "member/member.h"
 #include "os/socket.h"
@@ -53,7 +54,7 @@ struct host {
     uv_timer_t reap;
     int64_t reap_planned_us; /* what that timer is set to; INT64_MAX: not set */
     uv_timer_t accept_again;
-    uv_async_t wake;
+    struct waker wake;
     struct listener listeners[MAX_LISTENERS];
     bool accepting_paused; /* then accept_again runs */
     int accept_error;      /* why, if it was not the reserve: errno of accept(2) */
