@@ -178,14 +178,17 @@ static void tell_role(struct host *h)
     h->role_told = role;
 }
 
-/* A turn of the loop ends: everybody who had something to say was heard. The log comes first: the
- * disk works while answers are sent. Flushing may let more requests in, so it comes last, too. */
+/* A turn of the loop ends: everybody who had something to say was heard. Proposals come first: the
+ * other members' disks are farther away than ours, and a quorum needs one of them (waking our log's
+ * thread may let it run in our place). Then the log: the disk works while answers are sent.
+ * Flushing may let more requests in, so both come last, too. */
 static void before_sleep(uv_prepare_t *prepare)
 {
     struct host *h = prepare->data;
     bool walking = false;
 
     host_step(h, &(struct member_input){.kind = MEMBER_TURN});
+    host_ensemble_flush(h);
     if (h->options.keeps_nothing) {
         commit_at_once(h);
     } else {
@@ -196,7 +199,6 @@ static void before_sleep(uv_prepare_t *prepare)
     if (h->owners != NULL) {
         owners_flush(h->owners);
     }
-    host_ensemble_flush(h);
     link_flush_touched(h);
     host_ensemble_flush(h);
     if (h->options.keeps_nothing) {
