@@ -8,7 +8,10 @@
 #include "fuzz.h"
 #include "lib/quorum_fixture.h"
 
-enum { LIMIT_BYTES = 1 << 16, N_LINKS = 3, JOBS_MAX = 256, STEPS_MAX = 400, REST_US = 1000 * 1000 };
+/* After so long everybody has rested, and nobody abstains any more. */
+enum { REST_US = INIT_LIMIT * TICK_US };
+
+enum { LIMIT_BYTES = 1 << 16, N_LINKS = 3, JOBS_MAX = 256, STEPS_MAX = 400 };
 
 struct job {
     enum quorum_input_kind answer;
