@@ -4,6 +4,7 @@
  * Who takes an item deletes it: from then on it is nowhere else. So one that cannot be handed on,
  * because standard output does not take it or a signal has ended us meanwhile, is put back. */
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 #include <pawl/queue.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "cli/args.h"
 #include "cli/commands.h"
@@ -73,7 +75,8 @@ struct taking {
     struct cli *cli;
     const char *path;
     struct pawl_simple_queue *q;
-    int ended_fd; /* readable when it has ended, and the following are ours */
+    int ended_fd;           /* readable when it has ended */
+    _Atomic bool has_ended; /* and the following are ours */
     int err;
     char *data;
     size_t len;
@@ -90,6 +93,7 @@ static void taking_on_end(struct pawl_simple_queue *q, int err, struct pawl_byte
         t->len = data.len;
         memcpy(t->data, data.len > 0 ? data.data : "", data.len);
     }
+    atomic_store(&t->has_ended, true);
     eventfd_write(t->ended_fd, 1);
 }
 
@@ -145,7 +149,8 @@ static void give_up(struct taking *t)
     cli_finish_quietly(t->cli);
     pawl_simple_queue_free(t->q);
     t->q = NULL;
-    while (poll(&ended, 1, -1) <= 0) {
+    while (!atomic_load(&t->has_ended)) {
+        poll(&ended, 1, -1);
     }
     if (t->err != PAWL_OK) {
         wait_for_put_back(t);
@@ -159,6 +164,7 @@ static int taking_status(struct taking *t, int timeout_ms)
         return t->err == PAWL_OK ? put_back(t, EXIT_SIGNAL + cli_signal())
                                  : EXIT_SIGNAL + cli_signal();
     }
+    ASSERT(atomic_load(&t->has_ended));
     if (t->err == PAWL_ERR_OPERATION_TIMEOUT) {
         if (timeout_ms != 0) {
             cli_error(t->cli, "%s: no item in time", t->path);
