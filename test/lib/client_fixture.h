@@ -33,7 +33,7 @@ int watches_on_server(void);
 /* Whether a thread is inside a blocking call of this client, or of a recipe that uses it. */
 bool somebody_is_blocked(struct pawl_client *c);
 
-/* A session of SOON_MS in a namespace of this process's own; calls have as long. */
+/* A session of half of SOON_MS in a namespace of this process's own; calls have all of it. */
 struct pawl_client_options client_fixture_options(void);
 
 /* Fails the test when it does not connect. NULL: the usual options. */
