@@ -15,18 +15,18 @@ SOAK_TIME ?= 3600
 # Labels that take longer than a change should wait for; `make interop` runs them.
 LONG = interop-full|soak
 
-.PHONY: all deps need-build need-check need-test need-fuzz need-format run run-ensemble check test bench fuzz interop soak mutants \
-        coverage install format help clean
+.PHONY: all deps need-build need-check need-test need-fuzz need-format need-deb run run-ensemble check test bench fuzz interop soak mutants \
+        coverage install static amalgamation sbom deb deb-test format help clean
 
 all: need-build ## Build a release: programs in build/bin, libraries in build/lib (the default)
 	@test -f build/CMakeCache.txt || cmake --preset release -DPAWL_TESTS=OFF
 	@cmake --build build -j$(JOBS)
 
 deps: ## Install what is missing for all of the targets, from Debian's packages
-	@scripts/deps.sh --install build test fuzz format
+	@scripts/deps.sh --install build test fuzz format deb
 
 # Only deps, run, run-ensemble and test install anything; the others name what is missing.
-need-build need-check need-test need-fuzz need-format:
+need-build need-check need-test need-fuzz need-format need-deb:
 	@scripts/deps.sh $(@:need-%=%)
 
 run: ## Install what is missing, build, let ten processes share a lock, and say what to try next
@@ -61,6 +61,7 @@ bench: all need-test ## Measure against Apache ZooKeeper on this machine; one ta
 	@/usr/bin/python3 test/bench/bench.py --bin build/bin --pawld build/bin/pawld $(BENCH)
 	@/usr/bin/python3 test/bench/client_bench.py --bin build/bin --pawld build/bin/pawld $(CLIENT_BENCH)
 	@/usr/bin/python3 test/bench/recipe_bench.py --bin build/bin --pawld build/bin/pawld $(RECIPE_BENCH)
+	@/usr/bin/python3 test/bench/cli_bench.py --bin build/bin --pawld build/bin/pawld $(CLI_BENCH)
 
 fuzz: need-build need-test need-fuzz ## Run every fuzz target for FUZZ_TIME seconds each (60)
 	@cmake --preset fuzz >/dev/null
@@ -90,6 +91,22 @@ coverage: need-build need-test ## Say which lines the tests reach
 
 install: all ## Install into PREFIX (/usr/local), under DESTDIR
 	@cmake --install build --prefix '$(PREFIX)'
+
+static: all ## Link build/static/pawld and pawl, which need no library of the system
+	@cmake --build build -j$(JOBS) --target static_programs
+	@test/e2e/static_programs.sh build || [ $$? = 77 ]
+
+amalgamation: ## Write build/amalgamation/pawl.c and pawl.h: client and recipes in two files
+	@/usr/bin/python3 scripts/amalgamate.py . build/amalgamation
+
+sbom: all ## Write build/pawl.spdx.json: what the programs and libraries are made of
+	@/usr/bin/python3 scripts/sbom.py . build/pawl.spdx.json build/bin/pawld build/bin/pawl build/lib/libpawl*.so.0
+
+deb: need-build need-deb ## Build Debian packages into build/deb, and have lintian look at them
+	@JOBS=$(JOBS) scripts/deb.sh build/deb
+
+deb-test: ## Install, use, upgrade, remove and purge them in a clean root (as root; minutes, and Debian's mirror)
+	@/usr/bin/python3 test/deb/clean_root.py build/deb
 
 format: need-format ## Lay out all sources as .clang-format says
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs -r clang-format -i

@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS pawl pawld RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS pawl_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Loaded by libpawl.so, linked by nobody: without the name that linkers look for.
-install(TARGETS pawl_server_half LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP)
+install(TARGETS pawl_server_half pawl_tls_half LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP)
 install(FILES ${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/libpawl.a DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/pawl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
@@ -45,16 +45,34 @@ install(FILES ${CMAKE_SOURCE_DIR}/docs/pawl.1 DESTINATION ${CMAKE_INSTALL_MANDIR
 install(FILES ${man8} DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 # As they lie in the sources, so that the links between them lead somewhere.
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
-install(FILES ${CMAKE_SOURCE_DIR}/conf/pawld.cfg.example DESTINATION ${CMAKE_INSTALL_DOCDIR}/conf)
+install(FILES ${CMAKE_SOURCE_DIR}/conf/pawld.cfg.example
+              ${CMAKE_SOURCE_DIR}/conf/prometheus-alerts.yml
+        DESTINATION ${CMAKE_INSTALL_DOCDIR}/conf)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CHANGELOG.md
               ${CMAKE_SOURCE_DIR}/ARCHITECTURE.md ${CMAKE_SOURCE_DIR}/CONTRIBUTING.md
               ${CMAKE_SOURCE_DIR}/LICENSE
         DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
         FILES_MATCHING PATTERN "*.c" PATTERN "*.h")
-# The unit names the program by its full path, which is known only at the time of installing.
+
+# What shells need to complete the words of pawl: printed by itself, from its table of commands.
+set(completions ${CMAKE_BINARY_DIR}/completions)
+add_custom_command(
+  OUTPUT ${completions}/pawl ${completions}/_pawl ${completions}/pawl.fish
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${completions}
+  COMMAND pawl completions bash > ${completions}/pawl
+  COMMAND pawl completions zsh > ${completions}/_pawl
+  COMMAND pawl completions fish > ${completions}/pawl.fish
+  DEPENDS pawl COMMENT "Printing completions")
+add_custom_target(completions ALL DEPENDS ${completions}/pawl)
+install(FILES ${completions}/pawl DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${completions}/_pawl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${completions}/pawl.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+
+# The unit names the program by its full path, which is known only at the time of installing. It is
+# written to its place at once: two who install from one build do not meet.
 install(CODE "
   set(PAWLD \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/pawld\")
-  configure_file(\"${CMAKE_SOURCE_DIR}/conf/pawld.service.in\"
-                 \"${CMAKE_BINARY_DIR}/pawld.service\" @ONLY)")
-install(FILES ${CMAKE_BINARY_DIR}/pawld.service DESTINATION lib/systemd/system)
+  set(unit \"\${CMAKE_INSTALL_PREFIX}/lib/systemd/system/pawld.service\")
+  message(STATUS \"Installing: \$ENV{DESTDIR}\${unit}\")
+  configure_file(\"${CMAKE_SOURCE_DIR}/conf/pawld.service.in\" \"\$ENV{DESTDIR}\${unit}\" @ONLY)")

@@ -3,7 +3,7 @@
 # are compiled with hidden visibility, and PAWL_API (pawl/api.h) makes the exceptions.
 set(PAWL_SOVERSION 0)
 set(client_layers base os wire client recipes)
-set(server_layers base os wire store quorum server member daemon)
+set(server_layers base os tls wire store quorum server member daemon)
 
 # pawl_objects(VARIABLE LAYER...)
 function(pawl_objects variable)
@@ -21,7 +21,8 @@ function(pawl_half target name half_source)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src
                              PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>)
   target_compile_definitions(${target} PRIVATE
-                             SERVER_HALF_FILE="libpawl-server.so.${PAWL_SOVERSION}")
+                             SERVER_HALF_FILE="libpawl-server.so.${PAWL_SOVERSION}"
+                             TLS_HALF_FILE="libpawl-tls.so.${PAWL_SOVERSION}")
   set_target_properties(${target} PROPERTIES
                         OUTPUT_NAME ${name} EXPORT_NAME ${name} LINKER_LANGUAGE C
                         VERSION ${PROJECT_VERSION} SOVERSION ${PAWL_SOVERSION})
@@ -30,20 +31,35 @@ function(pawl_half target name half_source)
   endif()
 endfunction()
 
+# pawl_symbols(TARGET MAP): what it shows, and under which version; cmake/MAP says it once more than
+# the marks in the sources, so that nothing of a library that is linked in gets out.
+function(pawl_symbols target map)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/${map})
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/${map})
+endfunction()
+
 # build/lib/libpawl.so
 pawl_objects(client_objects ${client_layers})
-pawl_half(pawl_shared pawl load.c ${client_objects} ${CMAKE_SOURCE_DIR}/src/half/json.c)
+pawl_half(pawl_shared pawl load.c ${client_objects} ${CMAKE_SOURCE_DIR}/src/half/json.c
+          ${CMAKE_SOURCE_DIR}/src/half/tls_load.c)
 target_include_directories(pawl_shared PRIVATE ${JANSSON_INCLUDE_DIRS})
 target_link_libraries(pawl_shared PRIVATE ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
+pawl_symbols(pawl_shared libpawl.map)
 
 # build/lib/libpawl-server.so
 pawl_objects(server_objects ${server_layers})
 pawl_half(pawl_server_half pawl-server table.c ${server_objects})
-target_link_libraries(pawl_server_half PRIVATE ZLIB::ZLIB OpenSSL::Crypto PkgConfig::UV
+target_link_libraries(pawl_server_half PRIVATE ZLIB::ZLIB OpenSSL::SSL OpenSSL::Crypto PkgConfig::UV
                       ${SNAPPY_LIBRARY} Threads::Threads)
-target_link_options(pawl_server_half PRIVATE
-                    -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/server_half.map)
-add_dependencies(pawl_shared pawl_server_half)
+pawl_symbols(pawl_server_half server_half.map)
+
+# build/lib/libpawl-tls.so
+pawl_objects(tls_objects tls)
+pawl_half(pawl_tls_half pawl-tls tls_table.c ${tls_objects})
+target_link_libraries(pawl_tls_half PRIVATE pawl_os pawl_base OpenSSL::SSL OpenSSL::Crypto
+                      Threads::Threads)
+pawl_symbols(pawl_tls_half tls_half.map)
+add_dependencies(pawl_shared pawl_server_half pawl_tls_half)
 
 # build/lib/libpawl.a: archives have no visibility, so a function `list_init` of ours would clash
 # with one of yours. As one object, in which what is hidden has become local, it cannot.
@@ -69,9 +85,14 @@ add_library(pawl_static STATIC IMPORTED GLOBAL)
 add_dependencies(pawl_static pawl_static_file)
 set_target_properties(pawl_static PROPERTIES IMPORTED_LOCATION ${static_library})
 target_include_directories(pawl_static INTERFACE ${CMAKE_SOURCE_DIR}/include)
-target_link_libraries(pawl_static INTERFACE ZLIB::ZLIB OpenSSL::Crypto PkgConfig::UV
+target_link_libraries(pawl_static INTERFACE ZLIB::ZLIB OpenSSL::SSL OpenSSL::Crypto PkgConfig::UV
                       PkgConfig::JANSSON ${SNAPPY_LIBRARY} Threads::Threads)
 
-target_link_libraries(pawl PRIVATE pawl_shared pawl_wire pawl_os pawl_base PkgConfig::JANSSON
-                      Threads::Threads)
+target_sources(pawl PRIVATE ${CMAKE_SOURCE_DIR}/src/half/tls_load.c)
+target_compile_definitions(pawl PRIVATE TLS_HALF_FILE="libpawl-tls.so.${PAWL_SOVERSION}")
+# Of the server's layers it has what reads files. What only a server needs (libsnappy, libuv) is not
+# to be loaded by each `pawl get`: half/snappy.c stands for the first, and nothing uses the others.
+target_link_libraries(pawl PRIVATE pawl_shared pawl_daemon pawl_store pawl_wire pawl_os pawl_base
+                      PkgConfig::JANSSON PkgConfig::EDIT Threads::Threads ${CMAKE_DL_LIBS})
+target_link_options(pawl PRIVATE -Wl,--as-needed)
 set_target_properties(pawl PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# deps.sh [--install] build|check|test|fuzz|format... - what is missing of Debian's packages.
+# deps.sh [--install] build|check|test|fuzz|format|deb... - what is missing of Debian's packages.
 #
 # Names them and how to install them, and fails; with --install they are installed, with sudo if need be.
 # Prints nothing and takes no time when nothing is missing.
@@ -9,11 +9,13 @@ set -eu
 # Each package with its reason.
 build="
 cmake               the build
-pkg-config          finds libuv and jansson
+pkg-config          finds the libraries
 gcc                 the compiler (clang 14 does as well)
 libc6-dev           its headers
 libuv1-dev          sockets, timers and threads of the daemon
 libjansson-dev      JSON of service discovery
+libmicrohttpd-dev   HTTP of pawld's admin server
+libedit-dev         lines that are typed in pawl shell
 libssl-dev          digests of passwords; TLS
 zlib1g-dev          Adler-32 of logs and snapshots; gzip snapshots
 libsnappy-dev       snappy snapshots
@@ -47,6 +49,13 @@ libclang-rt-14-dev  its runtime
 format="
 clang-format        lays out the sources
 "
+deb="
+debhelper           builds the packages
+dpkg-dev            the same
+fakeroot            files of root without being root
+lintian             says what is wrong with them
+debootstrap         a clean root to try them in
+"
 
 install=no
 if [ "${1:-}" = --install ]; then
@@ -62,6 +71,7 @@ for group in "$@"; do
     test) list=$test ;;
     fuzz) list=$fuzz ;;
     format) list=$format ;;
+    deb) list=$deb ;;
     *) echo "deps.sh: no such group: $group" >&2; exit 2 ;;
     esac
     wanted="$wanted $(echo "$list" | awk 'NF { print $1 }')"

@@ -120,10 +120,39 @@ struct pawl_auth {
     struct pawl_bytes auth; /* "user:password" */
 };
 
+/* ---- TLS ---- */
+
+enum pawl_tls_version {
+    PAWL_TLS_DEFAULT = 0, /* 1.2 and newer */
+    PAWL_TLS_1_2 = 12,
+    PAWL_TLS_1_3 = 13
+};
+
+enum pawl_tls_flags {
+    PAWL_TLS_ANY_NAME = 1 /* whoever has a trusted certificate is the server, whatever its name */
+};
+
+/* For servers that are given as "zks://...". All of it may be left at zero: then whom the system
+ * trusts is trusted, the name or address in the list of servers must be in the certificate, and we
+ * show none. Files are read once, by pawl_client_open(); PEM or PKCS#12. */
+struct pawl_tls_options {
+    size_t size;
+    const char *ca_file;          /* who may have signed the server's certificate */
+    const char *certificate_file; /* ours, with its chain, for servers that ask for one */
+    const char *key_file;         /* its key; NULL: in certificate_file */
+    const char *key_password;     /* of the key, or of a PKCS#12 file */
+    const char *server_name;      /* to be found in the certificate in the place of the host's */
+    enum pawl_tls_version min_version;
+    int flags; /* PAWL_TLS_... */
+};
+#define PAWL_TLS_OPTIONS(...) PAWL_SIZED(pawl_tls_options, __VA_ARGS__)
+PAWL_SIZED_TYPE(tls_options)
+
 struct pawl_client_options {
     size_t size; /* set by pawl_client_options_init() and PAWL_CLIENT_OPTIONS() */
     /* "host:port,[::1]:port,name/chroot"; the port is 2181 if none is given, and a chroot goes in
-     * front of every path. "unix:/path/to/socket" and "local:DIR" are possible, too. */
+     * front of every path. "zks://host:port,..." is the same with TLS, where the port is 2281 if
+     * none is given. "unix:/path/to/socket" and "local:DIR" are possible, too. */
     const char *servers;
     int session_timeout_ms; /* what we ask for: so long others wait for what a process that died has
                              * held; default 10000 */
@@ -152,6 +181,7 @@ struct pawl_client_options {
     size_t max_reply_bytes;   /* larger replies are TOO_LARGE, and skipped; default 64 MiB */
     struct pawl_bytes attach; /* what pawl_client_detach() gave: go on with that session */
     uint64_t seed;            /* of everything random; 0: from the system */
+    const struct pawl_tls_options *tls; /* of zks://; NULL: all of it at zero */
 };
 #define PAWL_CLIENT_OPTIONS(...) PAWL_SIZED(pawl_client_options, __VA_ARGS__)
 PAWL_SIZED_TYPE(client_options)
@@ -264,8 +294,10 @@ PAWL_API void pawl_client_resume(struct pawl_client *c);
 PAWL_API int pawl_client_add_listener(struct pawl_client *c, pawl_state_fn fn, void *arg);
 PAWL_API void pawl_client_remove_listener(struct pawl_client *c, pawl_state_fn fn, void *arg);
 
-/* Another list of servers (no chroot in it). Whether we move follows ZooKeeper's rule: as few moves
- * as give every server its share of the clients. */
+/* Another list of servers (no chroot in it). A handle that was opened with zks:// goes on with TLS,
+ * whether the list says so or not, and takes no Unix socket; one that was not cannot begin with it.
+ * Whether we move follows ZooKeeper's rule: as few moves as give every server its share of the
+ * clients. */
 PAWL_API int pawl_client_set_servers(struct pawl_client *c, const char *servers);
 
 /* ---- operations ----

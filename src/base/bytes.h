@@ -49,6 +49,18 @@ static inline int bytes_order(struct bytes a, struct bytes b)
     return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
 }
 
+/* The eight bytes at `p` as a number, the first one lowest. */
+static inline uint64_t bytes_load_8(const uint8_t *p)
+{
+    uint64_t word;
+
+    memcpy(&word, p, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
 /* The last `c` there is, or NULL. A word of eight at a time, from the end. */
 static inline const uint8_t *bytes_last(struct bytes b, uint8_t c)
 {
@@ -58,11 +70,7 @@ static inline const uint8_t *bytes_last(struct bytes b, uint8_t c)
     uint64_t word;
 
     for (; end >= 8; end -= 8) {
-        memcpy(&word, b.data + end - 8, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-        word = __builtin_bswap64(word);
-#endif
-        word ^= wanted;
+        word = bytes_load_8(b.data + end - 8) ^ wanted;
         word = ~(((word & low) + low) | word | low); /* the high bit where a byte was `c` */
         if (word != 0) {
             return b.data + end - 1 - (size_t)__builtin_clzll(word) / 8;

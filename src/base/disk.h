@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct disk;
 struct disk_file;
@@ -132,6 +133,23 @@ static inline int disk_make_folder(struct disk *d, const char *folder)
 static inline int disk_sync_folder(struct disk *d, const char *folder)
 {
     return d->ops->sync_folder(d, folder);
+}
+
+/* A file of its own that holds nothing but `text`, and is durable; its name is not yet. */
+static inline int disk_write_text(struct disk *d, const char *name, const char *text)
+{
+    struct disk_file *file;
+    int rc = disk_open(d, name, DISK_CREATE, &file);
+
+    if (rc != 0) {
+        return rc;
+    }
+    rc = disk_write(file, 0, text, strlen(text));
+    if (rc == 0) {
+        rc = disk_sync(file);
+    }
+    disk_close(file);
+    return rc;
 }
 
 static inline const char *disk_last_error(struct disk *d)

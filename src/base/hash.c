@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/bytes.h"
 
 #define PRIME ((UINT64_C(1) << 61) - 1)
 
@@ -102,17 +103,6 @@ static inline uint64_t hash_end(uint64_t sum, uint64_t tail, unsigned tail_len)
     return scatter(hash_word(sum, tail | UINT64_C(1) << 8 * tail_len));
 }
 
-static inline uint64_t load_8(const uint8_t *p)
-{
-    uint64_t word;
-
-    memcpy(&word, p, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    return word;
-}
-
 /* At most seven bytes, the first one lowest. */
 static inline uint64_t load_short(const uint8_t *p, size_t len)
 {
@@ -138,10 +128,10 @@ uint64_t hash_bytes(const void *data, size_t len, uint64_t salt)
     size_t left = len;
 
     for (; left > WORD_BYTES; left -= WORD_BYTES, p += WORD_BYTES) {
-        sum = hash_word(sum, load_8(p) & UINT64_MAX >> 8);
+        sum = hash_word(sum, bytes_load_8(p) & UINT64_MAX >> 8);
     }
     if (len > WORD_BYTES) { /* the bytes before the rest may be read, too */
-        return hash_end(sum, load_8(p + left - 8) >> 8 * (8 - left), (unsigned)left);
+        return hash_end(sum, bytes_load_8(p + left - 8) >> 8 * (8 - left), (unsigned)left);
     }
     return hash_end(sum, load_short(p, left), (unsigned)left);
 }

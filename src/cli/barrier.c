@@ -60,6 +60,13 @@ static int run_wait(struct cli *cli, const struct args *args)
     return err == PAWL_OK ? EXIT_OK : cli_report(cli, path, err);
 }
 
+static bool is_good_wait(struct cli *cli, const struct args *args)
+{
+    int timeout_ms;
+
+    return args_duration(args, cli, 'w', &timeout_ms);
+}
+
 static const struct option_spec no_options[] = {{0, NULL, NULL, NULL}};
 static const struct option_spec waiting_options[] = {
     {'w', "timeout", "DURATION", "wait no longer than this; 0: just look"},
@@ -88,6 +95,7 @@ const struct command command_barrier_wait = {
     .options = waiting_options,
     .min_words = 1,
     .max_words = 1,
+    .is_good = is_good_wait,
     .run = run_wait};
 
 /* ---- meet ---- */
@@ -135,6 +143,14 @@ static int run_meet(struct cli *cli, const struct args *args)
     return status;
 }
 
+static bool is_good_meet(struct cli *cli, const struct args *args)
+{
+    int64_t members;
+
+    return is_good_wait(cli, args) &&
+           number_parse(cli, "NUMBER", args->words[1], 1, INT32_MAX, &members);
+}
+
 static const struct option_spec meet_options[] = {
     {'w', "timeout", "DURATION", "wait no longer than this"},
     {0, NULL, NULL, NULL}};
@@ -145,4 +161,5 @@ const struct command command_barrier_meet = {.name = "barrier meet",
                                              .options = meet_options,
                                              .min_words = 2,
                                              .max_words = 2,
+                                             .is_good = is_good_meet,
                                              .run = run_meet};

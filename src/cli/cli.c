@@ -14,21 +14,27 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "cli/json.h"
+#include "cli/progress.h"
+#include "cli/settings.h"
 #include "cli/text.h"
+#include "wire/server_list.h"
 
 void cli_error(const struct cli *cli, const char *format, ...)
 {
+    FILE *to = cli->errors != NULL ? cli->errors : stderr;
     va_list args;
 
-    fprintf(stderr, "pawl%s%s: ", cli->command != NULL ? " " : "",
+    progress_hide();
+    fprintf(to, "%spawl%s%s: ", cli->in_colour ? "\033[31m" : "", cli->command != NULL ? " " : "",
             cli->command != NULL ? cli->command->name : "");
     if (cli->line > 0) {
-        fprintf(stderr, "line %d: ", cli->line);
+        fprintf(to, "line %d: ", cli->line);
     }
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vfprintf(to, format, args);
     va_end(args);
-    fputc('\n', stderr);
+    fputs(cli->in_colour ? "\033[0m\n" : "\n", to);
 }
 
 bool duration_parse(const char *text, int *out_ms)
@@ -74,11 +80,17 @@ bool cli_acls(const struct cli *cli, const char *text, struct pawl_acls *out)
     return false;
 }
 
+bool cli_is_secure(const struct cli *cli)
+{
+    return strncmp(cli->servers, SERVER_SECURE, strlen(SERVER_SECURE)) == 0;
+}
+
 const char *cli_chroot(const struct cli *cli)
 {
     bool has_none =
         strncmp(cli->servers, "unix:", 5) == 0 || strncmp(cli->servers, "local:", 6) == 0;
-    const char *slash = has_none ? NULL : strchr(cli->servers, '/');
+    const char *list = cli->servers + (cli_is_secure(cli) ? strlen(SERVER_SECURE) : 0);
+    const char *slash = has_none ? NULL : strchr(list, '/');
 
     return slash != NULL ? slash : "";
 }
@@ -124,6 +136,9 @@ const char *nearest_name(const char *word, const char *const *names, size_t n)
             best_distance = d;
             best = names[i];
         }
+    }
+    for (size_t i = 0; best == NULL && strlen(word) > 1 && i < n; i++) {
+        best = strncmp(names[i], word, strlen(word)) == 0 ? names[i] : NULL; /* its beginning */
     }
     return best;
 }
@@ -203,6 +218,23 @@ int cli_report_change(const struct cli *cli, const char *path, int err, enum paw
     return err == PAWL_ERR_CANCELLED ? cli_report(cli, path, err) : report(cli, path, err, outcome);
 }
 
+void cli_print_names(const struct cli *cli, const struct pawl_strings *names)
+{
+    if (cli->json) {
+        json_open(NULL, '[');
+    }
+    for (size_t i = 0; i < names->n; i++) {
+        if (cli->json) {
+            json_text(NULL, names->items[i]);
+        } else {
+            text_line(pawl_str(names->items[i]));
+        }
+    }
+    if (cli->json) {
+        json_close('[');
+    }
+}
+
 int cli_check(const struct cli *cli, const char *path, const struct pawl_reply *reply)
 {
     return reply == NULL ? cli_report(cli, path, PAWL_ERR_NO_MEMORY)
@@ -211,7 +243,7 @@ int cli_check(const struct cli *cli, const char *path, const struct pawl_reply *
 
 int cli_report_unreachable(const struct cli *cli, const struct pawl_client *client)
 {
-    char why[256];
+    char why[1024];
 
     pawl_client_last_error(client, why, sizeof(why));
     if (cli_signal() != 0) {
@@ -224,7 +256,7 @@ int cli_report_unreachable(const struct cli *cli, const struct pawl_client *clie
 
 /* ---- signals ---- */
 
-static volatile sig_atomic_t caught;
+static atomic_int caught;
 static int caught_fd = -1;
 static _Atomic(struct pawl_client *) interruptible;
 
@@ -234,7 +266,9 @@ static void cli_on_signal(int number)
     uint64_t one = 1;
     int saved = errno;
 
-    caught = number;
+    if (number != SIGINT || caught == 0) { /* what ends a shell is not hidden by what does not */
+        caught = number;
+    }
     if (write(caught_fd, &one, sizeof(one)) > 0 && client != NULL) {
         pawl_client_interrupt(client);
     }
@@ -246,6 +280,9 @@ void cli_catch_signals(void)
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = cli_on_signal};
 
+    if (caught_fd >= 0) {
+        return; /* by the shell */
+    }
     caught_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         struct sigaction old;
@@ -260,6 +297,26 @@ void cli_catch_signals(void)
 int cli_signal(void)
 {
     return caught;
+}
+
+int cli_signal_fd(void)
+{
+    return caught_fd;
+}
+
+/* One that comes on the way is found by the last look, and told again. */
+void cli_forget_interrupt(struct cli *cli)
+{
+    int interrupt = SIGINT;
+    eventfd_t n;
+
+    atomic_compare_exchange_strong(&caught, &interrupt, 0);
+    eventfd_read(caught_fd, &n);
+    pawl_client_resume(cli->client);
+    if (caught != 0) {
+        eventfd_write(caught_fd, 1);
+        pawl_client_interrupt(cli->client);
+    }
 }
 
 void cli_finish_quietly(struct cli *cli)
@@ -278,8 +335,28 @@ void cli_wait(int fd)
 
 /* ---- the connection ---- */
 
-void cli_client_options(const struct cli *cli, struct pawl_client_options *out)
+void cli_set_environment(const struct cli *cli)
 {
+    static const char *const names[N_CLI_TLS] = CLI_TLS_ENVIRONMENT;
+
+    setenv("PAWL_SERVER", cli->servers, 1);
+    for (int i = 0; i < N_CLI_TLS; i++) {
+        if (cli->tls[i] != NULL) {
+            setenv(names[i], cli->tls[i], 1);
+        } else {
+            unsetenv(names[i]); /* such as a key of a certificate that is not used */
+        }
+    }
+}
+
+void cli_client_options(const struct cli *cli, struct pawl_client_options *out,
+                        struct pawl_tls_options *tls)
+{
+    *tls = (struct pawl_tls_options){.size = sizeof(*tls),
+                                     .ca_file = cli->tls[CLI_TLS_CA],
+                                     .certificate_file = cli->tls[CLI_TLS_CERTIFICATE],
+                                     .key_file = cli->tls[CLI_TLS_KEY],
+                                     .server_name = cli->tls[CLI_TLS_NAME]};
     pawl_client_options_init(out);
     out->servers = cli->servers;
     out->session_timeout_ms = cli->session_timeout_ms;
@@ -287,13 +364,15 @@ void cli_client_options(const struct cli *cli, struct pawl_client_options *out)
     out->flags = cli->read_only ? PAWL_CLIENT_READ_ONLY : 0;
     out->auths = cli->auths;
     out->n_auths = cli->n_auths;
+    out->tls = cli_is_secure(cli) ? tls : NULL;
 }
 
 int cli_connect(struct cli *cli)
 {
     struct pawl_client_options options;
+    struct pawl_tls_options tls;
 
-    cli_client_options(cli, &options);
+    cli_client_options(cli, &options, &tls);
     if (pawl_client_open(&options, &cli->client) != PAWL_OK) {
         cli_error(cli, "%s", pawl_open_error());
         return EXIT_USAGE;
@@ -313,4 +392,11 @@ void cli_disconnect(struct cli *cli)
     interruptible = NULL;
     pawl_client_close(cli->client);
     cli->client = NULL;
+}
+
+int cli_change_server(struct cli *cli, const char *servers)
+{
+    cli_disconnect(cli);
+    cli->servers = servers;
+    return cli_connect(cli);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <pawl/client.h>
 
@@ -27,10 +28,13 @@ enum cli_exit {
     EXIT_LOST = 115,        /* what was held was lost, and the command was ended */
     EXIT_UNKNOWN = 116,     /* a write was sent and not answered: it may have happened */
     EXIT_SYSTEM = 117,      /* this machine: memory, processes, files */
+    EXIT_DAMAGED = 118,     /* a file of a server is damaged */
     EXIT_CANNOT_RUN = 126,
     EXIT_NOT_FOUND = 127,
     EXIT_SIGNAL = 128 /* and the number of the signal */
 };
+
+enum cli_tls { CLI_TLS_CA, CLI_TLS_CERTIFICATE, CLI_TLS_KEY, CLI_TLS_NAME, N_CLI_TLS };
 
 struct cli {
     const char *servers;
@@ -39,14 +43,20 @@ struct cli {
     int session_timeout_ms;
     bool read_only;
     bool json;
+    const char *tls[N_CLI_TLS]; /* files and a name for zks://; NULL: not given */
+    char *tls_read[N_CLI_TLS];  /* those that are from a file of settings */
     struct pawl_auth *auths;
     size_t n_auths;
     const struct command *command; /* the one that runs, for messages */
     int line;                      /* of its input, for messages; 0: none */
     struct pawl_client *client;    /* after cli_connect() */
+    struct shell *shell;           /* that the command was typed in; NULL: none */
+    bool in_colour;                /* errors, prompts and events */
+    FILE *errors;                  /* where they go while there is a screen; NULL: stderr */
 };
 
 struct args;
+struct shell;
 
 struct option_spec {
     char letter; /* 0 ends the table */
@@ -65,6 +75,10 @@ struct command {
     int min_words, max_words; /* -1: any number */
     bool runs_command;        /* -- COMMAND... follows */
     bool opens_itself;        /* without cli_connect() before it */
+    bool is_apart;            /* in a shell: a process of its own, as whatever opens itself is */
+    bool is_of_shell;         /* in a shell: opens itself, and yet is none */
+    /* Before anything is opened; NULL: run() sees to it. False: it is not, which was reported. */
+    bool (*is_good)(struct cli *cli, const struct args *args);
     int (*run)(struct cli *cli, const struct args *args);
 };
 
@@ -74,6 +88,13 @@ void cli_catch_signals(void);
 
 /* The signal that came; 0: none. */
 int cli_signal(void);
+
+/* Readable when a signal has come; after cli_catch_signals(). */
+int cli_signal_fd(void);
+
+/* For a shell, which outlives its commands: SIGINT is as if it had not come, and blocking calls
+ * work again. Other signals stay. */
+void cli_forget_interrupt(struct cli *cli);
 
 /* From now on a signal is only noted, and blocking calls work again if one has come: for what must
  * not be left undone. */
@@ -85,11 +106,23 @@ void cli_wait(int fd);
 /* Opens the client and waits for a session. EXIT_OK, or the failure is reported. */
 int cli_connect(struct cli *cli);
 
+/* From here on we talk to other servers. EXIT_OK, or the failure is reported. */
+int cli_change_server(struct cli *cli, const char *servers);
+
 /* Ends the session. No callback runs any more. */
 void cli_disconnect(struct cli *cli);
 
-/* The options of the client that the command line asks for; for those who open it themselves. */
-void cli_client_options(const struct cli *cli, struct pawl_client_options *out);
+/* The options of the client that the command line asks for; for those who open it themselves. They
+ * point into `tls`. */
+void cli_client_options(const struct cli *cli, struct pawl_client_options *out,
+                        struct pawl_tls_options *tls);
+
+/* zks://... */
+bool cli_is_secure(const struct cli *cli);
+
+/* What a command that we run finds in its environment, so that `pawl` in it talks to the same
+ * servers. */
+void cli_set_environment(const struct cli *cli);
 
 /* Reports why there is no session. Returns EXIT_UNREACHABLE. */
 int cli_report_unreachable(const struct cli *cli, const struct pawl_client *client);
@@ -98,6 +131,9 @@ int cli_report_unreachable(const struct cli *cli, const struct pawl_client *clie
  * exit status for it. EXIT_OK when it is none. */
 int cli_check(const struct cli *cli, const char *path, const struct pawl_reply *reply);
 int cli_report(const struct cli *cli, const char *path, int err);
+
+/* Names of nodes and the like: a list in JSON, or a line for each, escaped. */
+void cli_print_names(const struct cli *cli, const struct pawl_strings *names);
 
 /* As cli_check(), for a change that has no reply. */
 int cli_report_change(const struct cli *cli, const char *path, int err, enum pawl_outcome outcome);

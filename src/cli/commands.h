@@ -23,8 +23,23 @@ extern const struct command command_words;
 extern const struct command command_quota_get, command_quota_set, command_quota_rm, command_txn;
 extern const struct command command_export, command_import, command_diff, command_edit;
 extern const struct command command_reconfig, command_completions;
+extern const struct command command_bench, command_mirror, command_ensemble_init;
+extern const struct command command_server_start, command_server_stop, command_server_status;
+extern const struct command command_server_restart, command_server_print_cmd, command_doctor;
+extern const struct command command_log, command_snapshot, command_history, command_at;
+extern const struct command command_shell, command_help, command_redo;
+extern const struct command command_addauth, command_removewatches, command_own_ephemerals;
+extern const struct command command_version, command_ls2, command_add_watch;
+extern const struct command command_sessions, command_ephemerals, command_top;
+extern const struct command command_quit, command_connect, command_close, command_printwatches;
 
 /* All of them. */
 const struct command *const *commands_all(size_t *n);
+
+/* The one that these words begin with, the first `*n_used` of them; NULL: none. */
+const struct command *commands_find(int argc, char **argv, int *n_used);
+
+/* Runs it with the rest of the words. Its exit status. */
+int commands_run(struct cli *cli, int argc, char **argv);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* completions.c - what a shell needs to complete the words of `pawl`: commands and options from the
- * table, paths from the server. */
+#include "cli/completions.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/args.h"
-#include "cli/commands.h"
 #include "cli/settings.h"
 
 /* The line is read word by word as it stands: bash parts its own words at colons, which servers and
@@ -55,50 +54,80 @@ static void print_option_words(const struct option_spec *specs)
     }
 }
 
-/* -s SERVER and the like: two words. */
-static void print_settings_with_values(void)
+void completions_print_settings(const char *between)
 {
-    const char *between = "";
+    const char *before = "";
 
-    printf("            ");
     for (const struct option_spec *s = settings_options; s->letter != 0; s++) {
         if (s->value != NULL) {
-            printf("%s-%c|--%s", between, s->letter, s->name);
-            between = "|";
+            printf("%s-%c%s--%s", before, s->letter, between, s->name);
+            before = between;
         }
     }
-    puts(") pawl+=(\"${words[i]}\" \"${words[i + 1]}\"); ((i++)) ;;");
 }
 
-static size_t first_len(const struct command *c)
+void completions_print_quoted(const char *text, const char *quote_inside)
+{
+    putchar('\'');
+    for (; *text != '\0'; text++) {
+        if (*text == '\'') {
+            fputs(quote_inside, stdout);
+        } else {
+            putchar(*text);
+        }
+    }
+    putchar('\'');
+}
+
+size_t completions_first_len(const struct command *c)
 {
     return strcspn(c->name, " ");
 }
 
-static bool is_same_first(const struct command *a, const struct command *b)
+bool completions_same_first(const struct command *a, const struct command *b)
 {
-    return first_len(a) == first_len(b) && memcmp(a->name, b->name, first_len(a)) == 0;
+    size_t len = completions_first_len(a);
+
+    return len == completions_first_len(b) && memcmp(a->name, b->name, len) == 0;
 }
+
+bool completions_is_first(const struct command *const *all, size_t at)
+{
+    for (size_t before = 0; before < at; before++) {
+        if (completions_same_first(all[before], all[at])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+const char *completions_second(const struct command *c)
+{
+    size_t len = completions_first_len(c);
+
+    return c->name[len] != '\0' ? c->name + len + 1 : NULL;
+}
+
+bool completions_is_group(const struct command *const *all, size_t n, const struct command *c)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (completions_same_first(all[i], c) && completions_second(all[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- bash ---- */
 
 /* The first words of all commands, each once. */
 static void print_first_words(const struct command *const *all, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        size_t before = 0;
-
-        while (before < i && !is_same_first(all[before], all[i])) {
-            before++;
-        }
-        if (before == i) {
-            printf("%.*s ", (int)first_len(all[i]), all[i]->name);
+        if (completions_is_first(all, i)) {
+            printf("%.*s ", (int)completions_first_len(all[i]), all[i]->name);
         }
     }
-}
-
-/* "why" of "locks why"; NULL: it is one word. */
-static const char *second_word(const struct command *c)
-{
-    return c->name[first_len(c)] != '\0' ? c->name + first_len(c) + 1 : NULL;
 }
 
 static void print_options_case(const char *pattern, const struct command *c)
@@ -114,31 +143,22 @@ static void print_group(const struct command *const *all, size_t n, size_t at)
     printf("        %.*s)\n"
            "            if ((i + 2 == ${#words[@]})) && [[ $cur != [-/]* ]]; then\n"
            "                COMPREPLY=($(compgen -W \"",
-           (int)first_len(all[at]), all[at]->name);
+           (int)completions_first_len(all[at]), all[at]->name);
     for (size_t i = at; i < n; i++) {
-        if (is_same_first(all[i], all[at]) && second_word(all[i]) != NULL) {
-            printf("%s ", second_word(all[i]));
+        if (completions_same_first(all[i], all[at]) && completions_second(all[i]) != NULL) {
+            printf("%s ", completions_second(all[i]));
         }
     }
     puts("\" -- \"$cur\"))\n                return\n            fi\n"
          "            case ${words[i + 1]} in");
     for (size_t i = at; i < n; i++) {
-        if (is_same_first(all[i], all[at])) {
+        if (completions_same_first(all[i], all[at])) {
             printf("                ");
-            print_options_case(second_word(all[i]) != NULL ? second_word(all[i]) : "*", all[i]);
+            print_options_case(
+                completions_second(all[i]) != NULL ? completions_second(all[i]) : "*", all[i]);
         }
     }
     puts("            esac ;;");
-}
-
-static bool is_in_group(const struct command *const *all, size_t n, const struct command *c)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (is_same_first(all[i], c) && second_word(all[i]) != NULL) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static void print_commands(const struct command *const *all, size_t n)
@@ -149,43 +169,56 @@ static void print_commands(const struct command *const *all, size_t n)
     print_first_words(all, n);
     puts("\" -- \"$cur\")) ;;");
     for (size_t i = 0; i < n; i++) {
-        size_t before = 0;
+        bool is_first = completions_is_first(all, i);
 
-        while (before < i && !is_same_first(all[before], all[i])) {
-            before++;
-        }
-        if (before == i && is_in_group(all, n, all[i])) {
+        if (is_first && completions_is_group(all, n, all[i])) {
             print_group(all, n, i);
-        } else if (before == i) {
+        } else if (is_first) {
             printf("        ");
             print_options_case(all[i]->name, all[i]);
         }
     }
 }
 
+void completions_bash(const struct command *const *all, size_t n)
+{
+    fputs(opening, stdout);
+    printf("            ");
+    completions_print_settings("|");
+    puts(") pawl+=(\"${words[i]}\" \"${words[i + 1]}\"); ((i++)) ;;");
+    fputs(behind_settings, stdout);
+    print_commands(all, n);
+    fputs(closing, stdout);
+}
+
+/* ---- the command ---- */
+
+static const struct {
+    const char *name;
+    void (*print)(const struct command *const *all, size_t n);
+} shells[] = {{"bash", completions_bash}, {"zsh", completions_zsh}, {"fish", completions_fish}};
+
 static int run_completions(struct cli *cli, const struct args *args)
 {
     size_t n;
     const struct command *const *all = commands_all(&n);
 
-    if (strcmp(args->words[0], "bash") != 0) {
-        cli_error(cli, "there are completions for bash, not for '%s'", args->words[0]);
-        return EXIT_USAGE;
+    for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
+        if (strcmp(args->words[0], shells[i].name) == 0) {
+            shells[i].print(all, n);
+            return EXIT_OK;
+        }
     }
-    fputs(opening, stdout);
-    print_settings_with_values();
-    fputs(behind_settings, stdout);
-    print_commands(all, n);
-    fputs(closing, stdout);
-    return EXIT_OK;
+    cli_error(cli, "there are completions for bash, zsh and fish, not for '%s'", args->words[0]);
+    return EXIT_USAGE;
 }
 
 static const struct option_spec completions_options[] = {{0, NULL, NULL, NULL}};
 
 const struct command command_completions = {
     .name = "completions",
-    .synopsis = "bash",
-    .summary = "print what bash needs to complete commands, options and paths",
+    .synopsis = "bash|zsh|fish",
+    .summary = "print what a shell needs to complete commands, options and paths",
     .options = completions_options,
     .min_words = 1,
     .max_words = 1,

@@ -161,7 +161,8 @@ static int run_transaction(struct copying *c)
 
 static int copy_all(struct copying *c, enum ephemerals ephemerals)
 {
-    int status = subtree_read(&c->tree, c->cli, c->from, ephemerals, c->acls.n == 0);
+    int status = subtree_read(&c->tree, c->cli, c->from, ephemerals,
+                              c->acls.n == 0 ? "another ACL with -a" : NULL);
 
     if (status != EXIT_OK) {
         return status;

@@ -12,25 +12,59 @@
 struct counting {
     struct cli *cli;
     const char *path;
-    int64_t bits, min, max;
+    int64_t bits;
     struct pawl_atomic *atomic;
 };
 
-static bool counting_open(struct counting *c, struct cli *cli, const struct args *args, int *status)
-{
-    int err;
+/* What the words and options say; looked at before anything is opened. */
+struct numbers {
+    int64_t bits, min, max;
+    int64_t given; /* the second word */
+    int64_t expected;
+};
 
-    *c = (struct counting){.cli = cli, .path = args->words[0], .bits = 64};
-    *status = EXIT_USAGE;
-    if (!args_number(args, cli, 'b', 32, 64, &c->bits)) {
+static bool numbers_of(struct cli *cli, const struct args *args, bool may_expect,
+                       struct numbers *out)
+{
+    *out = (struct numbers){.bits = 64, .given = 1};
+    if (!args_number(args, cli, 'b', 32, 64, &out->bits)) {
         return false;
     }
-    if (c->bits != 32 && c->bits != 64) {
+    if (out->bits != 32 && out->bits != 64) {
         cli_error(cli, "--bits: 32 or 64");
         return false;
     }
-    c->min = c->bits == 32 ? INT32_MIN : INT64_MIN;
-    c->max = c->bits == 32 ? INT32_MAX : INT64_MAX;
+    out->min = out->bits == 32 ? INT32_MIN : INT64_MIN;
+    out->max = out->bits == 32 ? INT32_MAX : INT64_MAX;
+    return (args->n_words < 2 ||
+            number_parse(cli, "NUMBER", args->words[1], out->min, out->max, &out->given)) &&
+           (!may_expect || args_number(args, cli, 'i', out->min, out->max, &out->expected));
+}
+
+static bool is_good(struct cli *cli, const struct args *args)
+{
+    struct numbers numbers;
+
+    return numbers_of(cli, args, false, &numbers);
+}
+
+static bool is_good_set(struct cli *cli, const struct args *args)
+{
+    struct numbers numbers;
+
+    return numbers_of(cli, args, true, &numbers);
+}
+
+static bool counting_open(struct counting *c, struct cli *cli, const struct args *args, int *status)
+{
+    struct numbers numbers;
+    int err;
+
+    *status = EXIT_USAGE;
+    if (!numbers_of(cli, args, false, &numbers)) {
+        return false;
+    }
+    *c = (struct counting){.cli = cli, .path = args->words[0], .bits = numbers.bits};
     err = pawl_atomic_new(cli->client, c->path, PAWL_ATOMIC_OPTIONS(.bits = (int)c->bits),
                           &c->atomic);
     if (err != PAWL_OK) {
@@ -87,38 +121,32 @@ static int run_get(struct cli *cli, const struct args *args)
 static int run_add(struct cli *cli, const struct args *args)
 {
     struct pawl_atomic_result result = {0};
+    struct numbers numbers;
     struct counting c;
-    int64_t delta = 1;
     int status;
 
+    numbers_of(cli, args, false, &numbers);
     if (!counting_open(&c, cli, args, &status)) {
         return status;
     }
-    if (args->n_words > 1 && !number_parse(cli, "NUMBER", args->words[1], c.min, c.max, &delta)) {
-        pawl_atomic_free(c.atomic);
-        return EXIT_USAGE;
-    }
-    return counting_end(&c, pawl_atomic_add(c.atomic, delta, &result), &result,
+    return counting_end(&c, pawl_atomic_add(c.atomic, numbers.given, &result), &result,
                         "others were faster again and again; nothing was added");
 }
 
 static int run_set(struct cli *cli, const struct args *args)
 {
     struct pawl_atomic_result result = {0};
+    struct numbers numbers;
     struct counting c;
-    int64_t value = 0, expected = 0;
     int status, err;
 
+    numbers_of(cli, args, true, &numbers);
     if (!counting_open(&c, cli, args, &status)) {
         return status;
     }
-    if (!number_parse(cli, "NUMBER", args->words[1], c.min, c.max, &value) ||
-        !args_number(args, cli, 'i', c.min, c.max, &expected)) {
-        pawl_atomic_free(c.atomic);
-        return EXIT_USAGE;
-    }
-    err = args_has(args, 'i') ? pawl_atomic_compare_and_set(c.atomic, expected, value, &result)
-                              : pawl_atomic_force_set(c.atomic, value, &result);
+    err = args_has(args, 'i')
+              ? pawl_atomic_compare_and_set(c.atomic, numbers.expected, numbers.given, &result)
+              : pawl_atomic_force_set(c.atomic, numbers.given, &result);
     return counting_end(&c, err, &result, "it is another number, or none; nothing was changed");
 }
 
@@ -139,6 +167,7 @@ const struct command command_counter_get = {.name = "counter get",
                                             .options = counter_options,
                                             .min_words = 1,
                                             .max_words = 1,
+                                            .is_good = is_good,
                                             .run = run_get};
 
 const struct command command_counter_add = {.name = "counter add",
@@ -148,6 +177,7 @@ const struct command command_counter_add = {.name = "counter add",
                                             .options = counter_options,
                                             .min_words = 1,
                                             .max_words = 2,
+                                            .is_good = is_good,
                                             .run = run_add};
 
 const struct command command_counter_set = {.name = "counter set",
@@ -156,4 +186,5 @@ const struct command command_counter_set = {.name = "counter set",
                                             .options = counter_set_options,
                                             .min_words = 2,
                                             .max_words = 2,
+                                            .is_good = is_good_set,
                                             .run = run_set};

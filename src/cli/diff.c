@@ -8,32 +8,6 @@
 #include "cli/json.h"
 #include "cli/subtree.h"
 
-/* As a walk meets them: what is below a node comes before its next sister, whatever she is called.
- */
-static int compare_paths(const char *a, const char *b)
-{
-    while (*a != '\0' && *a == *b) {
-        a++;
-        b++;
-    }
-    if (*a == *b) {
-        return 0;
-    }
-    if (*a == '\0' || *b == '\0') {
-        return *a == '\0' ? -1 : 1;
-    }
-    if (*a == '/' || *b == '/') {
-        return *a == '/' ? -1 : 1;
-    }
-    return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
-}
-
-static bool has_same_data(const struct subtree_node *a, const struct subtree_node *b)
-{
-    return (a->data.data == NULL) == (b->data.data == NULL) && a->data.len == b->data.len &&
-           (a->data.len == 0 || memcmp(a->data.data, b->data.data, a->data.len) == 0);
-}
-
 static void print_difference(const struct cli *cli, char mark, const char *below)
 {
     static const char *const names[] = {['-'] = "removed", ['+'] = "added", ['!'] = "changed"};
@@ -58,9 +32,9 @@ static int compare(const struct cli *cli, const struct subtree *from, const stru
     while (i < from->n || j < to->n) {
         int order = i == from->n ? 1
                     : j == to->n ? -1
-                                 : compare_paths(from->nodes[i].below, to->nodes[j].below);
+                                 : subtree_order(from->nodes[i].below, to->nodes[j].below);
 
-        if (order == 0 && has_same_data(&from->nodes[i], &to->nodes[j])) {
+        if (order == 0 && subtree_same_data(&from->nodes[i], &to->nodes[j])) {
             i++;
             j++;
             continue;
@@ -77,14 +51,6 @@ static int compare(const struct cli *cli, const struct subtree *from, const stru
     return status;
 }
 
-/* From here on we talk to the other server. */
-static int change_server(struct cli *cli, const char *servers)
-{
-    cli_disconnect(cli);
-    cli->servers = servers;
-    return cli_connect(cli);
-}
-
 static int run_diff(struct cli *cli, const struct args *args)
 {
     const char *other = args_text(args, 't');
@@ -95,12 +61,12 @@ static int run_diff(struct cli *cli, const struct args *args)
         cli_error(cli, "with what? Another path, or another server with -t");
         return EXIT_USAGE;
     }
-    status = subtree_read(&from, cli, args->words[0], EPHEMERALS_TOO, false);
+    status = subtree_read(&from, cli, args->words[0], EPHEMERALS_TOO, NULL);
     if (status == EXIT_OK && other != NULL) {
-        status = change_server(cli, other);
+        status = cli_change_server(cli, other);
     }
     if (status == EXIT_OK) {
-        status = subtree_read(&to, cli, args->words[args->n_words - 1], EPHEMERALS_TOO, false);
+        status = subtree_read(&to, cli, args->words[args->n_words - 1], EPHEMERALS_TOO, NULL);
     }
     if (status == EXIT_OK) {
         status = compare(cli, &from, &to);
@@ -122,4 +88,5 @@ const struct command command_diff = {
     .options = diff_options,
     .min_words = 1,
     .max_words = 2,
+    .is_apart = true,
     .run = run_diff};

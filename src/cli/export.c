@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export.c - a subtree as text: a line of JSON for each node, parents before their children.
+/* export.c - a subtree for pawl import: a line of JSON for each node, or a tar (exported.h).
  *
- *   {"path":"/","data":"x","acl":[{"scheme":"world","id":"anyone","perms":"cdrwa"}]}
- *   {"path":"/below","data_base64":"/w==","acl":[...]}
- *   {"path":"/below/member","data":null,"acl":[...],"ephemeral":true}
- *
- * Paths are those below the node that was named; "/" is that node itself. import.c reads it. */
+ * Paths are those below the node that was named; "/" is that node itself. Servers do not show which
+ * nodes are containers or have a TTL; their files do, see `pawl at`. */
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/args.h"
 #include "cli/commands.h"
-#include "cli/json.h"
+#include "cli/counters.h"
+#include "cli/exported.h"
+#include "cli/progress.h"
 #include "cli/subtree.h"
 #include "cli/walk.h"
 #include "wire/path.h"
@@ -20,26 +20,29 @@ struct exporting {
     const char *top;
     bool with_acls;
     bool hides_system; /* the server's own nodes are no part of the tree */
+    enum export_form form;
+    int64_t n_nodes, n_expected;
+    struct progress progress;
 };
 
-static void print_node(const struct exporting *x, const struct walk_node *node,
+static void print_node(struct exporting *x, const struct walk_node *node,
                        const struct pawl_acls *acls)
 {
     const char *below = node->path + (strcmp(x->top, "/") == 0 ? 0 : strlen(x->top));
+    struct exported n = {.path = node->depth > 0 ? below : "/",
+                         .data = node->data,
+                         .acls = acls,
+                         .is_ephemeral = node->stat.ephemeral_owner != 0,
+                         .has_children = node->stat.n_children > 0,
+                         .sequence = counter_of(&node->stat),
+                         .mtime_ms = node->stat.mtime};
 
-    json_open(NULL, '{');
-    json_text("path", node->depth > 0 ? below : "/");
-    json_data("data", node->data);
-    if (acls != NULL) {
-        json_acls("acl", acls);
-    }
-    if (node->stat.ephemeral_owner != 0) {
-        json_bool("ephemeral", true);
-    }
-    json_close('{');
+    exported_print(&n, x->form);
+    progress_step(&x->progress, x->n_nodes, x->n_nodes, x->n_expected);
+    x->n_nodes++;
 }
 
-static int export_with_acls(const struct exporting *x, const struct walk_node *node)
+static int export_with_acls(struct exporting *x, const struct walk_node *node)
 {
     struct pawl_reply *reply;
     int status = EXIT_OK;
@@ -64,7 +67,7 @@ static int export_with_acls(const struct exporting *x, const struct walk_node *n
 
 static int export_node(const struct walk_node *node, void *arg)
 {
-    const struct exporting *x = arg;
+    struct exporting *x = arg;
 
     if (!node->is_readable ||
         (x->hides_system && path_is_within(bytes_str(node->path), bytes_str("/zookeeper")))) {
@@ -77,25 +80,58 @@ static int export_node(const struct walk_node *node, void *arg)
     return EXIT_OK;
 }
 
+/* How much there is to do is worth a request only if somebody looks. */
+static void begin_progress(struct exporting *x)
+{
+    struct pawl_reply *reply = NULL;
+
+    progress_begin(&x->progress, !isatty(STDOUT_FILENO));
+    if (x->progress.is_on) {
+        pawl_count_all_children(x->cli->client, x->top, &reply);
+        x->n_expected = reply != NULL && reply->err == PAWL_OK ? reply->number + 1 : 0;
+        pawl_reply_free(reply);
+    }
+}
+
 static int run_export(struct cli *cli, const struct args *args)
 {
     const char *path = args->n_words > 0 ? args->words[0] : "/";
     struct exporting x = {.cli = cli,
                           .top = path,
                           .with_acls = !args_has(args, 'A'),
-                          .hides_system = strcmp(path, "/") == 0 && cli_chroot(cli)[0] == '\0'};
+                          .hides_system = strcmp(path, "/") == 0 && cli_chroot(cli)[0] == '\0',
+                          .form = args_has(args, 't') ? EXPORT_TAR : EXPORT_LINES};
     struct walk w = {.cli = cli, .visit = export_node, .arg = &x, .with_data = true};
+    int status;
 
-    return walk_tree(&w, path);
+    begin_progress(&x);
+    status = walk_tree(&w, path);
+    if (status == EXIT_OK || status == EXIT_REFUSED) { /* whatever could be read is there */
+        exported_end(x.form);
+    }
+    progress_end(&x.progress);
+    return status;
 }
 
-static const struct option_spec export_options[] = {{'A', "no-acls", NULL, "without the ACLs"},
-                                                    {0, NULL, NULL, NULL}};
+static bool is_good_export(struct cli *cli, const struct args *args)
+{
+    if (args_has(args, 't') && isatty(STDOUT_FILENO)) {
+        cli_error(cli, "a tar is nothing for a terminal; send it to a file: > nodes.tar");
+        return false;
+    }
+    return true;
+}
+
+static const struct option_spec export_options[] = {
+    {'A', "no-acls", NULL, "without the ACLs"},
+    {'t', "tar", NULL, "a tar instead of lines of JSON"},
+    {0, NULL, NULL, NULL}};
 
 const struct command command_export = {
     .name = "export",
-    .synopsis = "[-A] [PATH]",
-    .summary = "print a subtree for pawl import, a line of JSON for each node",
+    .synopsis = "[-A] [-t] [PATH]",
+    .summary = "print a subtree for pawl import: a line of JSON for each node, or a tar",
     .options = export_options,
     .max_words = 1,
+    .is_good = is_good_export,
     .run = run_export};

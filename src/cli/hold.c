@@ -498,8 +498,9 @@ static bool hold_prepare(struct hold *h)
 static void open_and_run(struct hold *h)
 {
     struct pawl_client_options options;
+    struct pawl_tls_options tls;
 
-    cli_client_options(h->cli, &options);
+    cli_client_options(h->cli, &options, &tls);
     options.on_state = hold_on_state;
     options.on_state_arg = &h->news;
     if (pawl_client_open(&options, &h->cli->client) != PAWL_OK) {
@@ -529,7 +530,7 @@ void hold_run(struct cli *cli, const struct hold_options *options, struct hold_e
                      .news = {.acquired = NOT_YET},
                      .watchdog_options = {.command = options->command,
                                           .lock_path = options->paths[0],
-                                          .servers = cli->servers,
+                                          .cli = cli,
                                           .waits_for_all = options->waits_for_all}};
 
     if (!hold_prepare(&h)) {

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import.c - a subtree from the lines of pawl export.
+/* import.c - a subtree from the lines of JSON, or the tar, of pawl export.
  *
  * Each node is a write of its own: a tree may be larger than any transaction. Whatever ends it,
  * what was done until then is said, and -k goes on from there. */
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/strbuf.h"
 #include "cli/args.h"
 #include "cli/commands.h"
+#include "cli/counters.h"
+#include "cli/import_line.h"
 #include "cli/input.h"
 #include "cli/json.h"
 #include "cli/line.h"
-#include "cli/text.h"
+#include "cli/progress.h"
+#include "cli/tar_nodes.h"
 #include "cli/walk.h"
 #include "wire/path.h"
 
@@ -24,120 +27,16 @@ struct importing {
     struct cli *cli;
     const char *top;
     bool keeps, overwrites; /* what exists already; neither: it is an error */
-    bool makes_parents, without_acls, is_dry;
+    bool makes_parents, without_acls, is_plain, is_dry, is_tar;
     int64_t n_made, n_changed, n_kept, n_ephemeral;
+    struct counters counters;
+    FILE *file;
+    int64_t file_bytes; /* 0: it is a pipe */
+    struct progress progress;
 };
 
-/* A line. */
-struct imported {
-    char *path; /* where it goes */
-    struct strbuf data;
-    bool has_data;
-    struct pawl_acls acls;
-    bool is_ephemeral;
-};
-
-/* ---- reading ---- */
-
-static bool base64_decode(const char *text, struct strbuf *out)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t len = strlen(text);
-    uint32_t bits = 0;
-    int n_bits = 0;
-
-    if (len % 4 != 0) {
-        return false;
-    }
-    while (len > 0 && text[len - 1] == '=') {
-        len--;
-    }
-    for (size_t i = 0; i < len; i++) {
-        const char *at = strchr(digits, text[i]);
-        char byte;
-
-        if (at == NULL) {
-            return false;
-        }
-        bits = bits << 6 | (uint32_t)(at - digits);
-        n_bits += 6;
-        if (n_bits >= 8) {
-            n_bits -= 8;
-            byte = (char)(bits >> n_bits & 0xff);
-            strbuf_append(out, &byte, 1);
-        }
-    }
-    return true;
-}
-
-static bool data_of(const json_t *line, struct imported *out)
-{
-    const json_t *data = json_object_get(line, "data");
-    const json_t *base64 = json_object_get(line, "data_base64");
-
-    out->has_data = base64 != NULL || (data != NULL && !json_is_null(data));
-    if (base64 != NULL) {
-        return json_is_string(base64) && base64_decode(json_string_value(base64), &out->data);
-    }
-    if (json_is_string(data)) {
-        strbuf_append(&out->data, json_string_value(data), json_string_length(data));
-    }
-    return data == NULL || json_is_null(data) || json_is_string(data);
-}
-
-static bool acl_of(const json_t *entry, struct pawl_acl *out)
-{
-    const char *scheme = json_string_value(json_object_get(entry, "scheme"));
-    const char *id = json_string_value(json_object_get(entry, "id"));
-    const char *perms = json_string_value(json_object_get(entry, "perms"));
-
-    if (scheme == NULL || id == NULL || perms == NULL || text_perms_of(perms) == 0) {
-        return false;
-    }
-    *out = (struct pawl_acl){
-        .perms = text_perms_of(perms), .scheme = must_strdup(scheme), .id = must_strdup(id)};
-    return true;
-}
-
-static bool acls_of(const json_t *line, struct pawl_acls *out)
-{
-    const json_t *list = json_object_get(line, "acl");
-    size_t n = json_array_size(list);
-    struct pawl_acl *items = must_zalloc((n + 1) * sizeof(*items));
-    size_t i = 0;
-
-    while (i < n && acl_of(json_array_get(list, i), &items[i])) {
-        i++;
-    }
-    *out = (struct pawl_acls){.items = items, .n = i};
-    return i == n && (list == NULL || json_is_array(list));
-}
-
-/* NULL: it is good. */
-static const char *take_line(const struct importing *im, const json_t *line, struct imported *out)
-{
-    const char *path = json_string_value(json_object_get(line, "path"));
-
-    if (path == NULL || !path_is_valid(bytes_str(path))) {
-        return "no \"path\" of a node in it";
-    }
-    out->path = strcmp(path, "/") == 0 ? must_strdup(im->top) : path_joined(im->top, path + 1);
-    out->is_ephemeral = json_is_true(json_object_get(line, "ephemeral"));
-    if (!data_of(line, out)) {
-        return "\"data\" is neither text nor null, or \"data_base64\" no base64";
-    }
-    if (!im->without_acls && !acls_of(line, &out->acls)) {
-        return "\"acl\" is no list of \"scheme\", \"id\" and \"perms\"";
-    }
-    return NULL;
-}
-
-static void imported_fini(struct imported *n)
-{
-    free(n->path);
-    strbuf_fini(&n->data);
-    text_acls_free(&n->acls);
-}
+/* As many as are raised within some minutes. */
+enum { RAISE_MAX = 1000000 };
 
 /* ---- writing ---- */
 
@@ -189,11 +88,21 @@ static int meet_existing(struct importing *im, const struct imported *n)
     return EXIT_CONFLICT;
 }
 
+static enum pawl_mode mode_for(const struct importing *im, const struct imported *n)
+{
+    if (im->is_plain || (!n->is_container && n->ttl_ms == 0)) {
+        return PAWL_MODE_PERSISTENT;
+    }
+    return n->is_container ? PAWL_MODE_CONTAINER : PAWL_MODE_TTL;
+}
+
 static int create_node(struct importing *im, const struct imported *n)
 {
     struct pawl_create request = {.size = sizeof(request),
                                   .path = n->path,
                                   .data = bytes_for(n),
+                                  .mode = mode_for(im, n),
+                                  .ttl_ms = im->is_plain ? 0 : n->ttl_ms,
                                   .acls = n->acls,
                                   .flags = im->makes_parents ? PAWL_OP_PARENTS : 0};
     struct pawl_reply *reply;
@@ -208,6 +117,10 @@ static int create_node(struct importing *im, const struct imported *n)
     } else if (reply != NULL && reply->err == PAWL_ERR_NO_NODE) {
         cli_error(im->cli, "%s: its parent does not exist; -p makes it", n->path);
         status = EXIT_NO_NODE;
+    } else if (reply != NULL && reply->err == PAWL_ERR_UNIMPLEMENTED) {
+        cli_error(im->cli, "%s: this server has no %s; -P makes plain nodes of them", n->path,
+                  request.mode == PAWL_MODE_TTL ? "nodes with a TTL" : "containers");
+        status = EXIT_REFUSED;
     } else {
         status = cli_check(im->cli, n->path, reply);
         im->n_made += status == EXIT_OK;
@@ -235,40 +148,65 @@ static int look_only(struct importing *im, const struct imported *n)
     return status;
 }
 
+/* Below the top that it was exported from, the node is at `path`. */
+static void move_below(struct imported *n, const char *top)
+{
+    char *path = strcmp(n->path, "/") == 0 ? must_strdup(top) : path_joined(top, n->path + 1);
+
+    free(n->path);
+    n->path = path;
+}
+
+static int import_node(struct importing *im, struct imported *n)
+{
+    int status;
+
+    if (n->is_ephemeral) {
+        im->n_ephemeral++;
+        return EXIT_OK;
+    }
+    move_below(n, im->top);
+    if (im->is_dry) {
+        return look_only(im, n);
+    }
+    status = counters_pass(&im->counters, n->path, n->sequence);
+    return status == EXIT_OK ? create_node(im, n) : status;
+}
+
+static int refuse(const struct importing *im, const char *why)
+{
+    cli_error(im->cli, "%s; is this from pawl export%s?", why, im->is_tar ? " -t" : "");
+    return EXIT_USAGE;
+}
+
+static void show_progress(struct importing *im)
+{
+    if (im->progress.is_on) {
+        int64_t n = im->n_made + im->n_changed + im->n_kept + im->n_ephemeral;
+
+        progress_step(&im->progress, n, ftello(im->file), im->file_bytes);
+    }
+}
+
+/* ---- lines and tars ---- */
+
 static int import_line(struct importing *im, const char *text, size_t len)
 {
-    struct imported n = {0};
-    json_error_t error;
-    json_t *line = json_loadb(text, len, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
-    const char *why = "no line of JSON";
-    int status = EXIT_USAGE;
+    struct imported n;
+    const char *why = imported_parse(text, len, im->without_acls, &n);
+    int status = why != NULL ? refuse(im, why) : import_node(im, &n);
 
-    strbuf_init(&n.data, STRBUF_NO_LIMIT);
-    if (line != NULL) {
-        why = take_line(im, line, &n);
-    }
-    if (why != NULL) {
-        cli_error(im->cli, "%s; is this from pawl export?", why);
-    } else if (n.is_ephemeral) {
-        im->n_ephemeral++;
-        status = EXIT_OK;
-    } else {
-        status = im->is_dry ? look_only(im, &n) : create_node(im, &n);
-    }
-    json_decref(line);
     imported_fini(&n);
     return status;
 }
 
-/* ---- the command ---- */
-
-static int import_file(struct importing *im, FILE *file, const char *name)
+static int import_lines(struct importing *im)
 {
     struct strbuf line;
     int status = EXIT_OK, number = 0;
 
     strbuf_init(&line, INPUT_LIMIT_BYTES);
-    while (status == EXIT_OK && line_read(file, &line)) {
+    while (status == EXIT_OK && line_read(im->file, &line)) {
         im->cli->line = ++number;
         if (line.failed) {
             cli_error(im->cli, "larger than %d bytes", INPUT_LIMIT_BYTES);
@@ -276,16 +214,55 @@ static int import_file(struct importing *im, FILE *file, const char *name)
         } else if (line.len > 0) {
             status = import_line(im, (const char *)line.data, line.len);
         }
+        show_progress(im);
     }
     im->cli->line = 0;
     strbuf_fini(&line);
-    if (cli_signal() != 0) {
-        return EXIT_SIGNAL + cli_signal();
+    return status;
+}
+
+static int import_tar(struct importing *im)
+{
+    struct tar_nodes nodes;
+    int status = EXIT_OK;
+    bool is_last = false;
+
+    tar_nodes_init(&nodes, im->file, INPUT_LIMIT_BYTES, im->without_acls);
+    while (status == EXIT_OK && !is_last) {
+        struct imported n;
+        const char *why = tar_nodes_next(&nodes, &n);
+
+        is_last = n.path == NULL;
+        if (why != NULL && !ferror(im->file)) {
+            status = refuse(im, why);
+        } else if (why == NULL && !is_last) {
+            status = import_node(im, &n);
+        }
+        imported_fini(&n);
+        show_progress(im);
     }
-    if (status == EXIT_OK && ferror(file)) {
+    tar_nodes_fini(&nodes);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static int import_file(struct importing *im, const char *name)
+{
+    struct stat st;
+    int status;
+
+    im->file_bytes = fstat(fileno(im->file), &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
+    progress_begin(&im->progress, true);
+    status = im->is_tar ? import_tar(im) : import_lines(im);
+    if (cli_signal() != 0) {
+        status = EXIT_SIGNAL + cli_signal();
+    } else if (status == EXIT_OK && ferror(im->file)) {
         cli_error(im->cli, "%s cannot be read", name);
         status = EXIT_SYSTEM;
     }
+    status = counters_end(&im->counters, status);
+    progress_end(&im->progress);
     return status;
 }
 
@@ -318,6 +295,13 @@ static void print_summary(const struct importing *im, int status)
     json_close('{');
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t len = strlen(text), end_len = strlen(end);
+
+    return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
 static int run_import(struct cli *cli, const struct args *args)
 {
     struct importing im = {.cli = cli,
@@ -326,9 +310,10 @@ static int run_import(struct cli *cli, const struct args *args)
                            .overwrites = args_has(args, 'o'),
                            .makes_parents = args_has(args, 'p'),
                            .without_acls = args_has(args, 'A'),
-                           .is_dry = args_has(args, 'n')};
+                           .is_plain = args_has(args, 'P'),
+                           .is_dry = args_has(args, 'n'),
+                           .counters = {.cli = cli, .limit = RAISE_MAX}};
     const char *name = args->n_words > 1 ? args->words[1] : "-";
-    FILE *file = strcmp(name, "-") == 0 ? stdin : NULL;
     int status;
 
     if (!path_is_valid(bytes_str(im.top))) {
@@ -338,14 +323,19 @@ static int run_import(struct cli *cli, const struct args *args)
         cli_error(cli, "what exists is left as it is (-k) or replaced (-o), not both");
         return EXIT_USAGE;
     }
-    if (file == NULL && (file = fopen(name, "re")) == NULL) {
+    if (!args_number(args, cli, 'q', 0, INT32_MAX, &im.counters.limit)) {
+        return EXIT_USAGE;
+    }
+    im.is_tar = args_has(args, 't') || ends_with(name, ".tar");
+    im.file = strcmp(name, "-") == 0 ? stdin : fopen(name, "re");
+    if (im.file == NULL) {
         cli_error(cli, "%s: %m", name);
         return EXIT_SYSTEM;
     }
-    status = import_file(&im, file, name);
+    status = import_file(&im, name);
     print_summary(&im, status);
-    if (file != stdin) {
-        fclose(file);
+    if (im.file != stdin) {
+        fclose(im.file);
     }
     return status;
 }
@@ -355,12 +345,15 @@ static const struct option_spec import_options[] = {
     {'o', "overwrite", NULL, "replace the data and ACLs of nodes that exist"},
     {'p', "parents", NULL, "make missing parents of PATH"},
     {'A', "no-acls", NULL, "without the ACLs: the nodes are open to everybody"},
+    {'P', "plain", NULL, "containers and nodes with a TTL become plain ones"},
+    {'q', "sequence", "NUMBER", "raise the counter of a node by so many at most (1000000)"},
+    {'t', "tar", NULL, "FILE is a tar, whatever its name"},
     {'n', "dry-run", NULL, "only say what would be done"},
     {0, NULL, NULL, NULL}};
 
 const struct command command_import = {
     .name = "import",
-    .synopsis = "[-k | -o] [-p] [-A] [-n] PATH [FILE]",
+    .synopsis = "[-k | -o] [-p] [-A] [-P] [-q NUMBER] [-t] [-n] PATH [FILE]",
     .summary = "make the nodes that pawl export has printed, below PATH",
     .options = import_options,
     .min_words = 1,

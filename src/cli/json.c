@@ -8,45 +8,58 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/strbuf.h"
+#include "cli/base64.h"
 #include "cli/text.h"
 #include "wire/utf8.h"
 
 static int depth;
 static bool needs_comma;
+static FILE *redirected; /* NULL: standard output */
+
+static FILE *out(void)
+{
+    return redirected != NULL ? redirected : stdout;
+}
+
+void json_to(FILE *file)
+{
+    ASSERT(depth == 0);
+    redirected = file;
+}
 
 static void write_bytes(const unsigned char *p, size_t len)
 {
-    putchar('"');
+    putc('"', out());
     for (size_t i = 0; i < len; i++) {
         if (p[i] == '"' || p[i] == '\\') {
-            printf("\\%c", p[i]);
+            fprintf(out(), "\\%c", p[i]);
         } else if (p[i] == '\n') {
-            fputs("\\n", stdout);
+            fputs("\\n", out());
         } else if (p[i] < 0x20 || p[i] == 0x7f) {
-            printf("\\u%04x", p[i]);
+            fprintf(out(), "\\u%04x", p[i]);
         } else {
-            putchar(p[i]);
+            putc(p[i], out());
         }
     }
-    putchar('"');
+    putc('"', out());
 }
 
 static void begin(const char *name)
 {
     if (needs_comma) {
-        putchar(',');
+        putc(',', out());
     }
     needs_comma = true;
     if (name != NULL) {
         write_bytes((const unsigned char *)name, strlen(name));
-        putchar(':');
+        putc(':', out());
     }
 }
 
 void json_open(const char *name, char bracket)
 {
     begin(name);
-    putchar(bracket);
+    putc(bracket, out());
     depth++;
     needs_comma = false;
 }
@@ -54,10 +67,10 @@ void json_open(const char *name, char bracket)
 void json_close(char bracket)
 {
     ASSERT(depth > 0);
-    putchar(bracket == '{' ? '}' : ']');
+    putc(bracket == '{' ? '}' : ']', out());
     needs_comma = true;
     if (--depth == 0) {
-        putchar('\n');
+        putc('\n', out());
         needs_comma = false;
     }
 }
@@ -70,37 +83,29 @@ void json_text(const char *name, const char *value)
 void json_number(const char *name, int64_t value)
 {
     begin(name);
-    printf("%" PRId64, value);
+    fprintf(out(), "%" PRId64, value);
 }
 
 void json_hex(const char *name, uint64_t value)
 {
     begin(name);
-    printf("\"0x%" PRIx64 "\"", value);
+    fprintf(out(), "\"0x%" PRIx64 "\"", value);
 }
 
 void json_bool(const char *name, bool value)
 {
     begin(name);
-    fputs(value ? "true" : "false", stdout);
+    fputs(value ? "true" : "false", out());
 }
 
-static void write_base64(const unsigned char *p, size_t len)
+static void write_base64(struct pawl_bytes data)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    struct strbuf text;
 
-    putchar('"');
-    for (size_t i = 0; i < len; i += 3) {
-        uint32_t three = (uint32_t)p[i] << 16;
-
-        three |= i + 1 < len ? (uint32_t)p[i + 1] << 8 : 0;
-        three |= i + 2 < len ? (uint32_t)p[i + 2] : 0;
-        putchar(digits[three >> 18]);
-        putchar(digits[three >> 12 & 63]);
-        putchar(i + 1 < len ? digits[three >> 6 & 63] : '=');
-        putchar(i + 2 < len ? digits[three & 63] : '=');
-    }
-    putchar('"');
+    strbuf_init(&text, STRBUF_NO_LIMIT);
+    base64_encode(data, &text);
+    fprintf(out(), "\"%s\"", strbuf_cstr(&text));
+    strbuf_fini(&text);
 }
 
 static bool is_text(struct pawl_bytes data)
@@ -120,7 +125,7 @@ void json_data(const char *name, struct pawl_bytes data)
 
     if (data.data == NULL) {
         begin(name);
-        fputs("null", stdout);
+        fputs("null", out());
     } else if (is_text(data)) {
         begin(name);
         write_bytes(data.data, data.len);
@@ -130,7 +135,7 @@ void json_data(const char *name, struct pawl_bytes data)
             json_open(NULL, '{');
         }
         begin(long_name);
-        write_base64(data.data, data.len);
+        write_base64(data);
         if (name == NULL) {
             json_close('{');
         }

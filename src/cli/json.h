@@ -8,8 +8,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <pawl/types.h>
+
+/* Where it goes from now on; NULL: to standard output again. Between two values only. */
+void json_to(FILE *file);
 
 /* `name` NULL: an element of a list, or the value of the line. `bracket` is { or [. */
 void json_open(const char *name, char bracket);

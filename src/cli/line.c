@@ -110,6 +110,19 @@ void line_words_free(struct line_words *words)
     *words = (struct line_words){0};
 }
 
+bool line_is_of(const char *line, const char *command)
+{
+    struct line_words words;
+    bool is_so;
+
+    if (!line_split(line, &words)) {
+        return false;
+    }
+    is_so = words.n > 0 && strcmp(words.items[0], command) == 0;
+    line_words_free(&words);
+    return is_so;
+}
+
 bool line_read(FILE *file, struct strbuf *out)
 {
     int c = getc_unlocked(file);

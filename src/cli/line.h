@@ -20,6 +20,9 @@ struct line_words {
 bool line_split(const char *line, struct line_words *out);
 void line_words_free(struct line_words *words);
 
+/* Its first word is this one, in quotes or not. False for what is no line. */
+bool line_is_of(const char *line, const char *command);
+
 /* The next line of a file, without its end. False: there is none. One that is too long is cut, and
  * out->failed. */
 bool line_read(FILE *file, struct strbuf *out);

@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/inherited.h"
 #include "cli/settings.h"
+#include "cli/shell.h"
 
 static const struct command *const commands[] = {
     &command_lock,
@@ -37,6 +38,7 @@ static const struct command *const commands[] = {
     &command_service_watch,
     /* nodes */
     &command_ls,
+    &command_ls2,
     &command_tree,
     &command_get,
     &command_set,
@@ -47,6 +49,7 @@ static const struct command *const commands[] = {
     &command_exists,
     &command_count,
     &command_watch,
+    &command_add_watch,
     &command_sync,
     &command_acl_get,
     &command_acl_set,
@@ -58,6 +61,9 @@ static const struct command *const commands[] = {
     &command_cp,
     &command_mv,
     &command_words,
+    &command_top,
+    &command_sessions,
+    &command_ephemerals,
     &command_quota_get,
     &command_quota_set,
     &command_quota_rm,
@@ -65,9 +71,35 @@ static const struct command *const commands[] = {
     &command_export,
     &command_import,
     &command_diff,
+    &command_mirror,
     &command_edit,
     &command_reconfig,
+    /* files */
+    &command_log,
+    &command_snapshot,
+    &command_history,
+    &command_at,
+    &command_bench,
+    &command_ensemble_init,
+    &command_server_start,
+    &command_server_stop,
+    &command_server_status,
+    &command_server_restart,
+    &command_server_print_cmd,
+    &command_doctor,
     &command_completions,
+    /* a shell */
+    &command_shell,
+    &command_help,
+    &command_redo,
+    &command_connect,
+    &command_close,
+    &command_printwatches,
+    &command_addauth,
+    &command_own_ephemerals,
+    &command_removewatches,
+    &command_version,
+    &command_quit,
 };
 enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
@@ -130,7 +162,7 @@ static bool is_called(const struct command *c, const char *first, const char *se
     return c->also != NULL && strcmp(c->also, first) == 0;
 }
 
-static const struct command *find_command(int argc, char **argv, int *n_used)
+const struct command *commands_find(int argc, char **argv, int *n_used)
 {
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (is_called(commands[i], argv[0], argc > 1 ? argv[1] : NULL, n_used)) {
@@ -186,8 +218,22 @@ static void list_group(const char *group, struct strbuf *out)
     strbuf_printf(out, "%s%s", out->len > 0 ? " or " : "", last);
 }
 
+static const char *nearest_in_group(const char *group, const char *word)
+{
+    const char *names[N_COMMANDS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (rest_in_group(commands[i], group) != NULL) {
+            names[n++] = rest_in_group(commands[i], group);
+        }
+    }
+    return nearest_name(word, names, n);
+}
+
 static int answer_half(const struct cli *cli, int argc, char **argv)
 {
+    const char *near = argc > 1 ? nearest_in_group(argv[0], argv[1]) : NULL;
     struct strbuf list;
 
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
@@ -196,7 +242,10 @@ static int answer_half(const struct cli *cli, int argc, char **argv)
     }
     strbuf_init(&list, STRBUF_NO_LIMIT);
     list_group(argv[0], &list);
-    if (argc > 1) {
+    if (near != NULL) {
+        cli_error(cli, "there is no command '%s %s'; is '%s %s' meant? See pawl %s --help", argv[0],
+                  argv[1], argv[0], near, argv[0]);
+    } else if (argc > 1) {
         cli_error(cli, "there is no command '%s %s': %s is followed by %s", argv[0], argv[1],
                   argv[0], strbuf_cstr(&list));
     } else {
@@ -209,12 +258,16 @@ static int answer_half(const struct cli *cli, int argc, char **argv)
 
 static int report_unknown_command(const struct cli *cli, const char *word)
 {
+    enum { LONGEST = 32 };
+    char firsts[N_COMMANDS][LONGEST]; /* of "barrier raise" "barrier" */
     const char *names[2 * N_COMMANDS];
     const char *near;
     size_t n = 0;
 
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        names[n++] = commands[i]->name;
+        snprintf(firsts[i], LONGEST, "%.*s", (int)strcspn(commands[i]->name, " "),
+                 commands[i]->name);
+        names[n++] = firsts[i];
         if (commands[i]->also != NULL) {
             names[n++] = commands[i]->also;
         }
@@ -280,12 +333,14 @@ static int connect_and_run(struct cli *cli, const struct args *args)
 
     if (!cli->command->opens_itself) {
         cli_catch_signals();
-        status = cli_connect(cli);
+        status = cli->shell != NULL ? shell_connect(cli->shell) : cli_connect(cli);
     }
     if (status == EXIT_OK) {
         status = cli->command->run(cli, args);
     }
-    cli_disconnect(cli);
+    if (cli->shell == NULL) {
+        cli_disconnect(cli);
+    }
     return check_output(cli, status);
 }
 
@@ -303,29 +358,79 @@ static int run_command(struct cli *cli, int argc, char **argv)
     if (args.wants_help) {
         print_command_help(cli->command);
         status = EXIT_OK;
-    } else if (has_right_words(cli, &args)) {
+    } else if (has_right_words(cli, &args) &&
+               (cli->command->is_good == NULL || cli->command->is_good(cli, &args))) {
         status = connect_and_run(cli, &args);
     }
     args_fini(&args);
     return status;
 }
 
-static int run_settled(struct cli *cli, int argc, char **argv)
+static bool is_process_in_shell(const struct command *c)
+{
+    return c->is_apart || (c->opens_itself && !c->is_of_shell);
+}
+
+int commands_run(struct cli *cli, int argc, char **argv)
 {
     int n_used;
 
-    if (argc == 0) {
-        print_help();
-        return EXIT_USAGE;
-    }
-    cli->command = find_command(argc, argv, &n_used);
+    cli->command = commands_find(argc, argv, &n_used);
     if (cli->command == NULL && is_group(argv[0])) {
         return answer_half(cli, argc, argv);
     }
     if (cli->command == NULL) {
         return report_unknown_command(cli, argv[0]);
     }
+    if (cli->shell != NULL && is_process_in_shell(cli->command)) {
+        return shell_spawn(cli->shell, argc, argv);
+    }
     return run_command(cli, argc - n_used, argv + n_used);
+}
+
+/* ---- help ---- */
+
+static int run_help(struct cli *cli, const struct args *args)
+{
+    char **words = (char **)(uintptr_t)args->words;
+    int n_used;
+    const struct command *c =
+        args->n_words > 0 ? commands_find(args->n_words, words, &n_used) : NULL;
+
+    if (args->n_words == 0) {
+        print_help();
+    } else if (c != NULL) {
+        print_command_help(c);
+    } else if (is_group(args->words[0])) {
+        print_group_help(args->words[0]);
+    } else {
+        return report_unknown_command(cli, args->words[0]);
+    }
+    return EXIT_OK;
+}
+
+static const struct option_spec help_options[] = {{0, NULL, NULL, NULL}};
+
+const struct command command_help = {.name = "help",
+                                     .synopsis = "[COMMAND]",
+                                     .summary = "list the commands, or say more of one",
+                                     .options = help_options,
+                                     .max_words = 2,
+                                     .opens_itself = true,
+                                     .is_of_shell = true,
+                                     .run = run_help};
+
+/* `pawl` alone: whoever types it wants to type more. */
+static int run_alone(struct cli *cli)
+{
+    static char shell[] = "shell";
+    char *words[] = {shell, NULL};
+
+    if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) {
+        return commands_run(cli, 1, words);
+    }
+    print_help();
+    return EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
@@ -347,7 +452,8 @@ int main(int argc, char **argv)
     } else {
         status = settings_read(&cli, &args);
         if (status == EXIT_OK) {
-            status = run_settled(&cli, argc - 1 - n_used, argv + 1 + n_used);
+            status = argc - 1 == n_used ? run_alone(&cli)
+                                        : commands_run(&cli, argc - 1 - n_used, argv + 1 + n_used);
         }
     }
     args_fini(&args);

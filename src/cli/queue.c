@@ -179,6 +179,13 @@ static int taking_status(struct taking *t, int timeout_ms)
     return print_item(t) ? EXIT_OK : put_back(t, EXIT_SYSTEM);
 }
 
+static bool is_good_take(struct cli *cli, const struct args *args)
+{
+    int timeout_ms;
+
+    return args_duration(args, cli, 'w', &timeout_ms);
+}
+
 /* Not by a blocking call: a signal would end that with an item on its way to us. */
 static int run_take(struct cli *cli, const struct args *args)
 {
@@ -218,6 +225,8 @@ const struct command command_queue_take = {.name = "queue take",
                                            .options = take_options,
                                            .min_words = 1,
                                            .max_words = 1,
+                                           .is_apart = true,
+                                           .is_good = is_good_take,
                                            .run = run_take};
 
 /* ---- ls ---- */

@@ -352,7 +352,7 @@ static int add_folders(struct cli *cli, struct pawl_multi *m, const char *path)
         *end = '\0';
         pawl_exists(cli->client, folder, NULL, &reply);
         if (reply != NULL && reply->err == PAWL_ERR_NO_NODE) {
-            add_node(m, folder, "");
+            add_node(m, folder, NULL); /* as zkCli.sh makes them */
         } else {
             status = cli_check(cli, folder, reply);
         }

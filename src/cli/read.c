@@ -6,13 +6,36 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/strbuf.h"
 #include "cli/args.h"
+#include "cli/base64.h"
 #include "cli/commands.h"
+#include "cli/event.h"
 #include "cli/json.h"
 #include "cli/text.h"
 #include "cli/walk.h"
 
 static const struct option_spec no_options[] = {{0, NULL, NULL, NULL}};
+
+/* ---- -w: a watch ---- */
+
+#define WATCH_OPTION_SPEC                                                                         \
+    {                                                                                             \
+        'w', "watch", NULL, "tell of the next change: the shell when it comes, pawl waits for it" \
+    }
+
+static const struct pawl_watch *watch_wanted(const struct args *args)
+{
+    return args_has(args, 'w') ? events_watch() : NULL;
+}
+
+/* The end of a command that may have set one. */
+static int end_watched(struct cli *cli, const struct args *args, int status)
+{
+    bool is_single = cli->shell == NULL;
+
+    return status == EXIT_OK && is_single && args_has(args, 'w') ? events_wait(cli) : status;
+}
 
 /* ---- lists ---- */
 
@@ -98,29 +121,42 @@ static int run_ls(struct cli *cli, const struct args *args)
     struct pawl_reply *reply;
     int status;
 
+    if (args_has(args, 'R') && args_has(args, 'w')) {
+        cli_error(cli, "-w is for one node; see pawl watch");
+        return EXIT_USAGE;
+    }
     if (args_has(args, 'R')) {
         return list_all(cli, path);
     }
-    pawl_children(cli->client, path, NULL, &reply);
+    pawl_children(cli->client, path, watch_wanted(args), &reply);
     status = cli_check(cli, path, reply);
     if (status == EXIT_OK) {
         print_list(cli, reply, args_has(args, 's'));
     }
     pawl_reply_free(reply);
-    return status;
+    return end_watched(cli, args, status);
 }
 
 static const struct option_spec ls_options[] = {
     {'R', "recursive", NULL, "the whole paths of everything below, too"},
     {'s', "stat", NULL, "and the stat of the node itself"},
+    WATCH_OPTION_SPEC,
     {0, NULL, NULL, NULL}};
 
 const struct command command_ls = {.name = "ls",
-                                   .synopsis = "[-R] [-s] [PATH]",
+                                   .synopsis = "[-R] [-s] [-w] [PATH]",
                                    .summary = "list the children of a node, one per line",
                                    .options = ls_options,
                                    .max_words = 1,
                                    .run = run_ls};
+
+const struct command command_ls2 = {.name = "ls2",
+                                    .also_means = 's',
+                                    .synopsis = "[PATH]",
+                                    .summary = "list the children of a node, and its stat (ls -s)",
+                                    .options = ls_options,
+                                    .max_words = 1,
+                                    .run = run_ls};
 
 static int print_branch(const struct walk_node *node, void *arg)
 {
@@ -191,25 +227,70 @@ static void print_node(const struct cli *cli, const struct pawl_reply *reply, bo
     }
 }
 
+static void print_base64(struct pawl_bytes data)
+{
+    struct strbuf text;
+
+    strbuf_init(&text, STRBUF_NO_LIMIT);
+    base64_encode(data, &text);
+    puts(strbuf_cstr(&text));
+    strbuf_fini(&text);
+}
+
+/* As hexdump -C has it: where, sixteen bytes, and what of them can be printed. */
+static void print_hex(struct pawl_bytes data)
+{
+    const unsigned char *p = data.data;
+
+    for (size_t at = 0; at < data.len; at += 16) {
+        size_t n = data.len - at < 16 ? data.len - at : 16;
+
+        printf("%08zx ", at);
+        for (size_t i = 0; i < 16; i++) {
+            fputs(i % 8 == 0 ? " " : "", stdout);
+            printf(i < n ? "%02x " : "   ", i < n ? p[at + i] : 0);
+        }
+        printf(" |");
+        for (size_t i = 0; i < n; i++) {
+            putchar(p[at + i] >= 0x20 && p[at + i] < 0x7f ? p[at + i] : '.');
+        }
+        puts("|");
+    }
+    printf("%08zx\n", data.len);
+}
+
 static int run_get(struct cli *cli, const struct args *args)
 {
+    bool as_base64 = args_has(args, 'b'), as_hex = args_has(args, 'x');
     struct pawl_reply *reply;
     int status;
 
-    pawl_get(cli->client, args->words[0], NULL, &reply);
+    if ((as_base64 && as_hex) || ((as_base64 || as_hex) && cli->json)) {
+        cli_error(cli, "one of -b, -x and --json");
+        return EXIT_USAGE;
+    }
+    pawl_get(cli->client, args->words[0], watch_wanted(args), &reply);
     status = cli_check(cli, args->words[0], reply);
-    if (status == EXIT_OK) {
+    if (status == EXIT_OK && (as_base64 || as_hex)) {
+        (as_base64 ? print_base64 : print_hex)(reply->data);
+    }
+    if (status == EXIT_OK && (as_base64 || as_hex) && args_has(args, 's')) {
+        text_stat(&reply->stat);
+    } else if (status == EXIT_OK && !as_base64 && !as_hex) {
         print_node(cli, reply, args_has(args, 's'));
     }
     pawl_reply_free(reply);
-    return status;
+    return end_watched(cli, args, status);
 }
 
 static const struct option_spec get_options[] = {{'s', "stat", NULL, "and its stat"},
+                                                 WATCH_OPTION_SPEC,
+                                                 {'b', "base64", NULL, "as base64"},
+                                                 {'x', "hex", NULL, "as hexadecimal numbers"},
                                                  {0, NULL, NULL, NULL}};
 
 const struct command command_get = {.name = "get",
-                                    .synopsis = "[-s] PATH",
+                                    .synopsis = "[-s] [-w] [-b | -x] PATH",
                                     .summary = "print the data of a node, as they are",
                                     .options = get_options,
                                     .min_words = 1,
@@ -221,7 +302,7 @@ static int run_stat(struct cli *cli, const struct args *args)
     struct pawl_reply *reply;
     int status;
 
-    pawl_exists(cli->client, args->words[0], NULL, &reply);
+    pawl_exists(cli->client, args->words[0], watch_wanted(args), &reply);
     status = cli_check(cli, args->words[0], reply);
     if (status == EXIT_OK && cli->json) {
         json_stat(NULL, &reply->stat);
@@ -229,13 +310,15 @@ static int run_stat(struct cli *cli, const struct args *args)
         text_stat(&reply->stat);
     }
     pawl_reply_free(reply);
-    return status;
+    return end_watched(cli, args, status);
 }
 
+static const struct option_spec stat_options[] = {WATCH_OPTION_SPEC, {0, NULL, NULL, NULL}};
+
 const struct command command_stat = {.name = "stat",
-                                     .synopsis = "PATH",
+                                     .synopsis = "[-w] PATH",
                                      .summary = "print what the server knows of a node",
-                                     .options = no_options,
+                                     .options = stat_options,
                                      .min_words = 1,
                                      .max_words = 1,
                                      .run = run_stat};
@@ -288,15 +371,21 @@ static int run_acl_get(struct cli *cli, const struct args *args)
         text_perms(acl->perms, perms);
         printf("%s:%s:%s\n", acl->scheme, acl->id, perms);
     }
+    if (status == EXIT_OK && args_has(args, 's') && !cli->json) {
+        text_stat(&reply->stat);
+    }
     pawl_reply_free(reply);
     return status;
 }
 
+static const struct option_spec acl_get_options[] = {{'s', "stat", NULL, "and its stat"},
+                                                     {0, NULL, NULL, NULL}};
+
 const struct command command_acl_get = {.name = "acl get",
                                         .also = "getAcl",
-                                        .synopsis = "PATH",
+                                        .synopsis = "[-s] PATH",
                                         .summary = "print who may do what, as SCHEME:ID:PERMS",
-                                        .options = no_options,
+                                        .options = acl_get_options,
                                         .min_words = 1,
                                         .max_words = 1,
                                         .run = run_acl_get};
@@ -357,23 +446,70 @@ const struct command command_whoami = {.name = "whoami",
                                        .options = no_options,
                                        .run = run_whoami};
 
+/* Where clients find it: HOST:PORT behind the ; of "server.1=host:2888:3888:participant;HOST:PORT".
+ * A port alone is on the host of the quorum. */
+static void print_client_address(const char *line, size_t len, bool is_first)
+{
+    const char *end = line + len, *equals = memchr(line, '=', len);
+    const char *semicolon = memchr(line, ';', len), *colon;
+
+    if (strncmp(line, "server.", 7) != 0 || equals == NULL || semicolon == NULL) {
+        return;
+    }
+    putchar(is_first ? ' ' : ',');
+    if (memchr(semicolon, ':', (size_t)(end - semicolon)) == NULL) {
+        colon = equals[1] == '[' ? memchr(equals, ']', (size_t)(semicolon - equals))
+                                 : memchr(equals, ':', (size_t)(semicolon - equals));
+        colon = colon != NULL && *colon == ']' ? colon + 1 : colon;
+        printf("%.*s:", colon != NULL ? (int)(colon - equals - 1) : 0, equals + 1);
+    }
+    printf("%.*s", (int)(end - semicolon - 1), semicolon + 1);
+}
+
+/* "100000000 host:2181,host:2182": the version, and how to connect. */
+static void print_client_addresses(struct pawl_bytes data)
+{
+    char *text = must_copy_string(bytes_of(data.data, data.len));
+    const char *version = strstr(text, "version=");
+    bool is_first = true;
+
+    printf("%.*s", version != NULL ? (int)strcspn(version + 8, "\n") : 0,
+           version != NULL ? version + 8 : "");
+    for (const char *line = text; *line != '\0'; line += line[0] == '\n') {
+        size_t len = strcspn(line, "\n");
+
+        print_client_address(line, len, is_first);
+        is_first = is_first && strncmp(line, "server.", 7) != 0;
+        line += len;
+    }
+    putchar('\n');
+    free(text);
+}
+
 static int run_config(struct cli *cli, const struct args *args)
 {
     struct pawl_reply *reply;
     int status;
 
-    (void)args;
-    pawl_config(cli->client, NULL, &reply);
+    pawl_config(cli->client, watch_wanted(args), &reply);
     status = cli_check(cli, "/zookeeper/config", reply);
-    if (status == EXIT_OK) {
+    if (status == EXIT_OK && args_has(args, 'c') && !cli->json) {
+        print_client_addresses(reply->data);
+    } else if (status == EXIT_OK) {
         print_node(cli, reply, args_has(args, 's'));
     }
     pawl_reply_free(reply);
-    return status;
+    return end_watched(cli, args, status);
 }
 
+static const struct option_spec config_options[] = {
+    {'c', "clients", NULL, "the version, and the servers as -s takes them"},
+    {'s', "stat", NULL, "and its stat"},
+    WATCH_OPTION_SPEC,
+    {0, NULL, NULL, NULL}};
+
 const struct command command_config = {.name = "config",
-                                       .synopsis = "[-s]",
+                                       .synopsis = "[-c] [-s] [-w]",
                                        .summary = "print the members of the ensemble",
-                                       .options = get_options,
+                                       .options = config_options,
                                        .run = run_config};

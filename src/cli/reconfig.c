@@ -57,7 +57,19 @@ static int members_of_file(struct cli *cli, const char *file, struct strbuf *out
     return status;
 }
 
-static void print_config(const struct cli *cli, const struct pawl_reply *reply)
+/* "4=host:..." is short for "server.4=host:...", as zkCli.sh has it. */
+static void append_members(struct strbuf *out, const char *list)
+{
+    while (*list != '\0') {
+        size_t len = strcspn(list, ","), n_digits = strspn(list, "0123456789");
+
+        strbuf_append_str(out, n_digits > 0 && list[n_digits] == '=' ? "server." : "");
+        strbuf_append(out, list, len + (list[len] == ','));
+        list += len + (list[len] == ',');
+    }
+}
+
+static void print_config(const struct cli *cli, const struct pawl_reply *reply, bool with_stat)
 {
     if (cli->json) {
         json_open(NULL, '{');
@@ -69,10 +81,13 @@ static void print_config(const struct cli *cli, const struct pawl_reply *reply)
         if (reply->data.len > 0 && ((const char *)reply->data.data)[reply->data.len - 1] != '\n') {
             putchar('\n');
         }
+        if (with_stat) {
+            text_stat(&reply->stat);
+        }
     }
 }
 
-static int ask_for(struct cli *cli, const struct pawl_reconfig *request)
+static int ask_for(struct cli *cli, const struct pawl_reconfig *request, bool with_stat)
 {
     struct pawl_reply *reply;
     int status;
@@ -86,7 +101,7 @@ static int ask_for(struct cli *cli, const struct pawl_reconfig *request)
         status = cli_check(cli, "/zookeeper/config", reply);
     }
     if (status == EXIT_OK) {
-        print_config(cli, reply);
+        print_config(cli, reply, with_stat);
     }
     pawl_reply_free(reply);
     return status;
@@ -106,24 +121,29 @@ static bool is_one_kind(const struct args *args, const struct cli *cli)
 
 static int run_reconfig(struct cli *cli, const struct args *args)
 {
-    struct pawl_reconfig request = {.size = sizeof(request),
-                                    .joining = args_text(args, 'a'),
-                                    .leaving = args_text(args, 'r'),
-                                    .members = args_text(args, 'm')};
-    struct strbuf members;
+    struct pawl_reconfig request = {.size = sizeof(request), .leaving = args_text(args, 'r')};
+    struct strbuf joining, members;
     int status = EXIT_OK;
 
     if (!is_one_kind(args, cli) || !version_of(args, cli, &request.only_if)) {
         return EXIT_USAGE;
     }
+    strbuf_init(&joining, STRBUF_NO_LIMIT);
     strbuf_init(&members, STRBUF_NO_LIMIT);
-    if (args_has(args, 'f')) {
+    if (args_has(args, 'a')) {
+        append_members(&joining, args_text(args, 'a'));
+        request.joining = strbuf_cstr(&joining);
+    }
+    if (args_has(args, 'm')) {
+        append_members(&members, args_text(args, 'm'));
+    } else if (args_has(args, 'f')) {
         status = members_of_file(cli, args_text(args, 'f'), &members);
-        request.members = strbuf_cstr(&members);
     }
+    request.members = members.len > 0 ? strbuf_cstr(&members) : NULL;
     if (status == EXIT_OK) {
-        status = ask_for(cli, &request);
+        status = ask_for(cli, &request, args_has(args, 's'));
     }
+    strbuf_fini(&joining);
     strbuf_fini(&members);
     return status;
 }
@@ -134,11 +154,12 @@ static const struct option_spec reconfig_options[] = {
     {'m', "members", "MEMBERS", "the whole list, instead of both"},
     {'f', "file", "FILE", "the whole list: the lines server.N=... of a file"},
     {'v', "version", "VERSION", "only if the configuration has this version"},
+    {'s', "stat", NULL, "print the stat of the configuration, too"},
     {0, NULL, NULL, NULL}};
 
 const struct command command_reconfig = {
     .name = "reconfig",
-    .synopsis = "[-a MEMBERS] [-r NUMBERS] | -m MEMBERS | -f FILE [-v VERSION]",
+    .synopsis = "[-a MEMBERS] [-r NUMBERS] | -m MEMBERS | -f FILE [-v VERSION] [-s]",
     .summary = "change the members of the ensemble and print the new list",
     .options = reconfig_options,
     .run = run_reconfig};

@@ -136,6 +136,14 @@ static void make_id(char out[ID_BYTES])
     }
 }
 
+static bool is_good_instance(struct cli *cli, const struct args *args)
+{
+    int64_t port;
+
+    return args_number(args, cli, 'p', 1, 65535, &port) &&
+           args_number(args, cli, 'S', 1, 65535, &port);
+}
+
 static bool instance_of(struct cli *cli, const struct args *args, struct pawl_instance *out,
                         char made_id[ID_BYTES])
 {
@@ -224,6 +232,8 @@ const struct command command_service_register = {
     .options = register_options,
     .min_words = 2,
     .max_words = 2,
+    .is_apart = true,
+    .is_good = is_good_instance,
     .run = run_register};
 
 /* ---- ls ---- */
@@ -235,18 +245,8 @@ static int list_names(struct cli *cli, struct pawl_discovery *d, const char *bas
 
     pawl_discovery_names(d, &reply);
     status = cli_check(cli, base, reply);
-    if (status == EXIT_OK && cli->json) {
-        json_open(NULL, '[');
-    }
-    for (size_t i = 0; status == EXIT_OK && i < reply->children.n; i++) {
-        if (cli->json) {
-            json_text(NULL, reply->children.items[i]);
-        } else {
-            text_line(pawl_str(reply->children.items[i]));
-        }
-    }
-    if (status == EXIT_OK && cli->json) {
-        json_close('[');
+    if (status == EXIT_OK) {
+        cli_print_names(cli, &reply->children);
     }
     pawl_reply_free(reply);
     return status;
@@ -418,6 +418,13 @@ static int follow(struct following *f, const char *name)
     return status;
 }
 
+static bool is_good_watch(struct cli *cli, const struct args *args)
+{
+    int64_t n;
+
+    return args_number(args, cli, 'n', 1, INT64_MAX, &n);
+}
+
 static int run_service_watch(struct cli *cli, const struct args *args)
 {
     const char *name = args->words[1];
@@ -449,4 +456,6 @@ const struct command command_service_watch = {
     .options = watch_options,
     .min_words = 2,
     .max_words = 2,
+    .is_apart = true,
+    .is_good = is_good_watch,
     .run = run_service_watch};

@@ -15,19 +15,37 @@
 enum { FILE_LIMIT_BYTES = 1 << 20, CONNECT_TIMEOUT_MS = 10000, SESSION_TIMEOUT_MS = 10000 };
 
 const struct option_spec settings_options[] = {
-    {'s', "server", "SERVERS", "HOST:PORT,...[/CHROOT], local:DIRECTORY or unix:SOCKET"},
+    {'s', "server", "SERVERS",
+     "HOST:PORT,...[/CHROOT], the same behind zks:// for TLS, local:DIRECTORY or unix:SOCKET"},
+    {'A', "ca", "FILE", "TLS: who may have signed the servers' certificates"},
+    {'E', "cert", "FILE", "TLS: our certificate, with its chain"},
+    {'K', "key", "FILE", "TLS: its key, if that is in a file of its own"},
+    {'N', "server-name", "NAME", "TLS: to be found in the servers' certificates, not the host's"},
     {'T', "session-timeout", "DURATION", "after so long without us the server ends our session"},
     {'C', "connect-timeout", "DURATION", "wait so long for a server, and for each answer"},
     {'a', "auth", "SCHEME:AUTH", "credentials, such as digest:user:password"},
     {'r', "read-only", NULL, "a read-only server is better than none"},
     {'j', "json", NULL, "print JSON, one value per line"},
     {'V', "version", NULL, "print the version of pawl"},
+    {'t', "timeout", "MS", "the session timeout in milliseconds, as zkCli.sh has it"},
+    {'W', "waitforconnection", NULL, "always so; zkCli.sh has it"},
     {0, NULL, NULL, NULL}};
+
+static const struct {
+    char letter;
+    const char *key;
+} tls_settings[N_CLI_TLS] = {
+    [CLI_TLS_CA] = {'A', "ca"},
+    [CLI_TLS_CERTIFICATE] = {'E', "cert"},
+    [CLI_TLS_KEY] = {'K', "key"},
+    [CLI_TLS_NAME] = {'N', "server-name"},
+};
 
 /* Where a setting comes from, for messages. */
 struct source {
     struct cli *cli;
     const char *file;
+    bool has_certificate; /* from before it */
     int status;
 };
 
@@ -37,20 +55,59 @@ static int bad_duration(const struct cli *cli, const char *where, const char *ke
     return EXIT_USAGE;
 }
 
-static int add_auth(struct cli *cli, const char *text)
+int settings_add_auth(struct cli *cli, const char *place, const char *text)
 {
     char *copy = must_strdup(text);
     char *colon = strchr(copy, ':');
 
     if (colon == NULL || colon == copy) {
-        cli_error(cli, "'%s' is no SCHEME:AUTH such as digest:user:password", text);
+        cli_error(cli, "%s is no SCHEME:AUTH such as digest:user:password", place);
         free(copy);
         return EXIT_USAGE;
     }
     *colon = '\0';
+    for (size_t i = 0; i < cli->n_auths; i++) {
+        if (strcmp(cli->auths[i].scheme, copy) == 0 &&
+            strcmp(cli->auths[i].auth.data, colon + 1) == 0) {
+            free(copy); /* once is enough */
+            return EXIT_OK;
+        }
+    }
     cli->auths = must_realloc(cli->auths, (cli->n_auths + 1) * sizeof(*cli->auths));
     cli->auths[cli->n_auths++] = (struct pawl_auth){.scheme = copy, .auth = pawl_str(colon + 1)};
     return EXIT_OK;
+}
+
+/* A key belongs to its certificate: it is not taken from a place behind that. */
+static bool take_tls(const struct source *s, const char *key, const char *value)
+{
+    struct cli *cli = s->cli;
+
+    for (int i = 0; i < N_CLI_TLS; i++) {
+        if (strcmp(key, tls_settings[i].key) == 0) {
+            if (cli->tls[i] == NULL && (i != CLI_TLS_KEY || !s->has_certificate)) {
+                cli->tls[i] = cli->tls_read[i] = must_strdup(value);
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
+/* From the command line, else the environment; of a key as take_tls() has it. */
+static void read_tls(struct cli *cli, const struct args *args)
+{
+    static const char *const names[N_CLI_TLS] = CLI_TLS_ENVIRONMENT;
+
+    for (int i = 0; i < N_CLI_TLS; i++) {
+        const char *value = getenv(names[i]);
+
+        cli->tls[i] = args_text(args, tls_settings[i].letter);
+        if (cli->tls[i] == NULL && value != NULL && value[0] != '\0' &&
+            (i != CLI_TLS_KEY || !args_has(args, 'E'))) {
+            cli->tls[i] = value;
+        }
+    }
 }
 
 /* One pair of a file. What is set already stays. */
@@ -77,8 +134,9 @@ static void take_pair(void *arg, int line, const char *key, const char *value)
             *out = ms;
         }
     } else if (strcmp(key, "auth") == 0) {
-        s->status = add_auth(s->cli, value);
-    } else {
+        strncat(where, key, sizeof(where) - strlen(where) - 1);
+        s->status = settings_add_auth(s->cli, where, value);
+    } else if (!take_tls(s, key, value)) {
         cli_error(s->cli, "%sthere is no setting '%s'", where, key);
         s->status = EXIT_USAGE;
     }
@@ -86,7 +144,8 @@ static void take_pair(void *arg, int line, const char *key, const char *value)
 
 static int read_file(struct cli *cli, const char *path)
 {
-    struct source source = {.cli = cli, .file = path};
+    struct source source = {
+        .cli = cli, .file = path, .has_certificate = cli->tls[CLI_TLS_CERTIFICATE] != NULL};
     struct properties_error error;
     struct strbuf text;
     char part[4096];
@@ -135,13 +194,38 @@ static int read_files(struct cli *cli)
     return status != EXIT_OK ? status : read_file(cli, "/etc/pawl/pawl.conf");
 }
 
+static int read_auths(struct cli *cli, const char *variable)
+{
+    const char *text = getenv(variable);
+    char *copy = must_strdup(text != NULL ? text : ""), *rest = NULL;
+    int status = EXIT_OK;
+
+    for (char *auth = strtok_r(copy, "\n", &rest); auth != NULL && status == EXIT_OK;
+         auth = strtok_r(NULL, "\n", &rest)) {
+        status = settings_add_auth(cli, variable, auth);
+    }
+    free(copy);
+    return status;
+}
+
+static bool session_timeout_of(const struct args *args, struct cli *cli)
+{
+    int64_t ms = -1;
+
+    if (!args_number(args, cli, 't', 0, INT32_MAX, &ms)) {
+        return false;
+    }
+    cli->session_timeout_ms = (int)ms;
+    return args_duration(args, cli, 'T', &cli->session_timeout_ms);
+}
+
 int settings_read(struct cli *cli, const struct args *args)
 {
     const char *from_environment = getenv("PAWL_SERVER");
     int status;
 
     cli->session_timeout_ms = cli->connect_timeout_ms = -1;
-    if (!args_duration(args, cli, 'T', &cli->session_timeout_ms) ||
+    if (!session_timeout_of(args, cli) ||
         !args_duration(args, cli, 'C', &cli->connect_timeout_ms)) {
         return EXIT_USAGE;
     }
@@ -149,9 +233,17 @@ int settings_read(struct cli *cli, const struct args *args)
     if (cli->servers == NULL && from_environment != NULL && from_environment[0] != '\0') {
         cli->servers = from_environment;
     }
+    read_tls(cli, args);
     cli->json = args_has(args, 'j');
     cli->read_only = args_has(args, 'r');
-    status = args_has(args, 'a') ? add_auth(cli, args_text(args, 'a')) : EXIT_OK;
+    status = args_has(args, 'a') ? settings_add_auth(cli, "--auth", args_text(args, 'a')) : EXIT_OK;
+    if (status == EXIT_OK) {
+        status = read_auths(cli, "PAWL_AUTH");
+    }
+    if (status == EXIT_OK) {
+        status = read_auths(cli, SETTINGS_SHELL_AUTH);
+    }
+    unsetenv(SETTINGS_SHELL_AUTH);
     if (status == EXIT_OK) {
         status = read_files(cli);
     }
@@ -174,4 +266,7 @@ void settings_free(struct cli *cli)
     }
     free(cli->auths);
     free(cli->servers_read);
+    for (int i = 0; i < N_CLI_TLS; i++) {
+        free(cli->tls_read[i]);
+    }
 }

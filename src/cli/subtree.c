@@ -13,7 +13,7 @@ struct reading {
     struct cli *cli;
     struct subtree *tree;
     enum ephemerals ephemerals;
-    bool with_acls;
+    const char *without_acls;
 };
 
 bool acls_are_masked(const struct pawl_acls *acls)
@@ -40,8 +40,8 @@ static int read_acls(struct reading *r, const char *path, struct pawl_reply **ou
     if (status == EXIT_OK && !*is_gone && acls_are_masked(&(*out)->acls)) {
         cli_error(r->cli,
                   "%s: its ACL is shown to its administrators only; give credentials with --auth, "
-                  "or another ACL with -a",
-                  path);
+                  "or %s",
+                  path, r->without_acls);
         status = EXIT_REFUSED;
     }
     return status;
@@ -91,7 +91,7 @@ static int read_node(const struct walk_node *node, void *arg)
                   node->path, (uint64_t)node->stat.ephemeral_owner);
         return EXIT_REFUSED;
     }
-    if (r->with_acls) {
+    if (r->without_acls != NULL) {
         status = read_acls(r, node->path, &acls, &is_gone);
     }
     if (status == EXIT_OK && !is_gone) {
@@ -103,9 +103,10 @@ static int read_node(const struct walk_node *node, void *arg)
 }
 
 int subtree_read(struct subtree *t, struct cli *cli, const char *top, enum ephemerals ephemerals,
-                 bool with_acls)
+                 const char *without_acls)
 {
-    struct reading r = {.cli = cli, .tree = t, .ephemerals = ephemerals, .with_acls = with_acls};
+    struct reading r = {
+        .cli = cli, .tree = t, .ephemerals = ephemerals, .without_acls = without_acls};
     struct walk w = {.cli = cli, .visit = read_node, .arg = &r, .with_data = true};
     int status;
 
@@ -135,4 +136,28 @@ char *subtree_path(const struct subtree_node *node, const char *top)
         return must_strdup(top);
     }
     return path_joined(top, node->below + 1);
+}
+
+int subtree_order(const char *a, const char *b)
+{
+    while (*a != '\0' && *a == *b) {
+        a++;
+        b++;
+    }
+    if (*a == *b) {
+        return 0;
+    }
+    if (*a == '\0' || *b == '\0') {
+        return *a == '\0' ? -1 : 1;
+    }
+    if (*a == '/' || *b == '/') {
+        return *a == '/' ? -1 : 1;
+    }
+    return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+}
+
+bool subtree_same_data(const struct subtree_node *a, const struct subtree_node *b)
+{
+    return (a->data.data == NULL) == (b->data.data == NULL) && a->data.len == b->data.len &&
+           (a->data.len == 0 || memcmp(a->data.data, b->data.data, a->data.len) == 0);
 }

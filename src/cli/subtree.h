@@ -22,9 +22,10 @@ struct subtree {
 enum ephemerals { EPHEMERALS_REFUSED, EPHEMERALS_LEFT_OUT, EPHEMERALS_TOO };
 
 /* EXIT_OK, or why not all of it can be read, which was reported; subtree_fini() in either case.
- * ACLs that the server shows to administrators only are refused, if ACLs are asked for. */
+ * ACLs that the server shows to administrators only are refused, with the advice `without_acls` on
+ * how to do without; NULL: ACLs are not asked for. */
 int subtree_read(struct subtree *t, struct cli *cli, const char *top, enum ephemerals ephemerals,
-                 bool with_acls);
+                 const char *without_acls);
 void subtree_fini(struct subtree *t);
 
 /* Who may not administer a node is shown "user:x" in place of its digests; an ACL made of that
@@ -33,5 +34,10 @@ bool acls_are_masked(const struct pawl_acls *acls);
 
 /* The path of a node when the top is called `top`; to be freed. */
 char *subtree_path(const struct subtree_node *node, const char *top);
+
+/* Paths below a top, in the order of a walk: what is below a node comes before its next sister,
+ * whatever she is called. */
+int subtree_order(const char *a, const char *b);
+bool subtree_same_data(const struct subtree_node *a, const struct subtree_node *b);
 
 #endif

@@ -3,12 +3,13 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "cli/args.h"
 #include "cli/commands.h"
-#include "cli/json.h"
+#include "cli/event.h"
 
 /* Printed by the thread of callbacks, waited for by the main one. */
 struct watching {
@@ -19,38 +20,6 @@ struct watching {
     int end_fd;           /* readable: one of them says that it is over */
 };
 
-static const char *event_name(enum pawl_event_type type)
-{
-    switch (type) {
-    case PAWL_EVENT_CREATED:
-        return "CREATED";
-    case PAWL_EVENT_DELETED:
-        return "DELETED";
-    case PAWL_EVENT_DATA_CHANGED:
-        return "CHANGED";
-    case PAWL_EVENT_CHILDREN_CHANGED:
-        return "CHILDREN";
-    default:
-        return NULL;
-    }
-}
-
-static void print_event(const struct cli *cli, const char *name, const struct pawl_event *event)
-{
-    if (cli->json) {
-        json_open(NULL, '{');
-        json_text("event", name);
-        json_text("path", event->path);
-        if (event->zxid >= 0) {
-            json_hex("zxid", (uint64_t)event->zxid);
-        }
-        json_close('{');
-    } else {
-        printf("%s %s\n", name, event->path);
-    }
-    fflush(stdout);
-}
-
 static void watch_on_event(const struct pawl_event *event, void *arg)
 {
     struct watching *w = arg;
@@ -58,7 +27,7 @@ static void watch_on_event(const struct pawl_event *event, void *arg)
 
     pthread_mutex_lock(&w->lock);
     if (name != NULL && w->n_left != 0) {
-        print_event(w->cli, name, event);
+        event_print(w->cli, name, event->path, event->zxid);
         w->n_left -= w->n_left > 0 ? 1 : 0;
     }
     if (name == NULL) {
@@ -98,27 +67,23 @@ static int wait_for_end(struct watching *w)
     return status;
 }
 
-static int run_watch(struct cli *cli, const struct args *args)
+/* Until it is ended, or `n_left` events have come. */
+static int watch_path(struct cli *cli, const char *path, enum pawl_watch_mode mode, int64_t n_left)
 {
     struct watching w = {.cli = cli,
-                         .n_left = -1,
+                         .n_left = n_left,
                          .lock = PTHREAD_MUTEX_INITIALIZER,
                          .end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     struct pawl_watch watch = {.fn = watch_on_event, .arg = &w};
-    const char *path = args->words[0];
     struct pawl_reply *reply;
     int status;
 
-    if (!args_number(args, cli, 'n', 1, INT64_MAX, &w.n_left)) {
-        return EXIT_USAGE;
-    }
     pawl_client_add_listener(cli->client, watch_on_state, &w);
     pthread_mutex_lock(&w.lock); /* the first line is ours */
-    pawl_watch(cli->client, path,
-               args_has(args, '1') ? PAWL_WATCH_PERSISTENT : PAWL_WATCH_RECURSIVE, &watch, &reply);
+    pawl_watch(cli->client, path, mode, &watch, &reply);
     status = cli_check(cli, path, reply);
     if (status == EXIT_OK) {
-        print_event(cli, "WATCHING", &(struct pawl_event){.path = path, .zxid = reply->zxid});
+        event_print(cli, "WATCHING", path, reply->zxid);
     }
     pthread_mutex_unlock(&w.lock);
     pawl_reply_free(reply);
@@ -134,6 +99,17 @@ static int run_watch(struct cli *cli, const struct args *args)
     return status;
 }
 
+static int run_watch(struct cli *cli, const struct args *args)
+{
+    int64_t n_left = -1;
+
+    if (!args_number(args, cli, 'n', 1, INT64_MAX, &n_left)) {
+        return EXIT_USAGE;
+    }
+    return watch_path(cli, args->words[0],
+                      args_has(args, '1') ? PAWL_WATCH_PERSISTENT : PAWL_WATCH_RECURSIVE, n_left);
+}
+
 static const struct option_spec watch_options[] = {
     {'1', "node", NULL, "only the node and its list of children, not what is below"},
     {'n', "events", "NUMBER", "end after so many events"},
@@ -141,10 +117,57 @@ static const struct option_spec watch_options[] = {
 
 const struct command command_watch = {
     .name = "watch",
-    .also = "addWatch",
     .synopsis = "[-1] [-n NUMBER] PATH",
     .summary = "print each change of a node and of all below it, until ended",
     .options = watch_options,
     .min_words = 1,
     .max_words = 1,
+    .is_apart = true,
     .run = run_watch};
+
+/* ---- addWatch ---- */
+
+static bool watch_mode_of(const struct args *args, const struct cli *cli, enum pawl_watch_mode *out)
+{
+    const char *mode = args_has(args, 'm') ? args_text(args, 'm') : "PERSISTENT_RECURSIVE";
+
+    *out = strcasecmp(mode, "PERSISTENT") == 0 ? PAWL_WATCH_PERSISTENT : PAWL_WATCH_RECURSIVE;
+    if (*out == PAWL_WATCH_RECURSIVE && strcasecmp(mode, "PERSISTENT_RECURSIVE") != 0) {
+        cli_error(cli, "--mode: PERSISTENT or PERSISTENT_RECURSIVE, not '%s'", mode);
+        return false;
+    }
+    return true;
+}
+
+/* In a shell the watch stays, and the next command is read. */
+static int run_add_watch(struct cli *cli, const struct args *args)
+{
+    const char *path = args->words[0];
+    enum pawl_watch_mode mode;
+    struct pawl_reply *reply;
+    int status;
+
+    if (!watch_mode_of(args, cli, &mode)) {
+        return EXIT_USAGE;
+    }
+    if (cli->shell == NULL) {
+        return watch_path(cli, path, mode, -1);
+    }
+    pawl_watch(cli->client, path, mode, events_watch(), &reply);
+    status = cli_check(cli, path, reply);
+    pawl_reply_free(reply);
+    return status;
+}
+
+static const struct option_spec add_watch_options[] = {
+    {'m', "mode", "MODE", "PERSISTENT, or PERSISTENT_RECURSIVE, as without it: all below, too"},
+    {0, NULL, NULL, NULL}};
+
+const struct command command_add_watch = {.name = "addWatch",
+                                          .synopsis = "[-m MODE] PATH",
+                                          .summary =
+                                              "as watch; in a shell tell of changes as they come",
+                                          .options = add_watch_options,
+                                          .min_words = 1,
+                                          .max_words = 1,
+                                          .run = run_add_watch};

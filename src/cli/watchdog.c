@@ -17,6 +17,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "cli/cli.h"
 #include "cli/descendants.h"
 #include "cli/inherited.h"
 #include "os/clock.h"
@@ -73,7 +74,7 @@ static void set_environment(const struct dog *d)
     setenv("PAWL_LOCK_TOKEN", token, 1);
     setenv("PAWL_LOCK_NODE", node, 1);
     setenv("PAWL_LOCK_PATH", path, 1);
-    setenv("PAWL_SERVER", d->options->servers, 1);
+    cli_set_environment(d->options->cli);
     free(node);
 }
 

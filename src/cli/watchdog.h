@@ -23,6 +23,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct cli;
+
 enum { WATCHDOG_NODE_BYTES = 256 };
 
 enum watchdog_order_kind { ORDER_RUN = 1, ORDER_UNTIL, ORDER_SIGNAL };
@@ -57,8 +59,9 @@ struct watchdog {
 
 struct watchdog_options {
     char **command;
-    const char *lock_path, *servers; /* for its environment */
-    bool waits_for_all;              /* not only for the command, also for what it leaves behind */
+    const char *lock_path; /* for its environment */
+    const struct cli *cli; /* for its environment, too */
+    bool waits_for_all;    /* not only for the command, also for what it leaves behind */
 };
 
 /* Forks: while there are no threads yet. False: errno. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* words.c - four-letter words: what each server of the list says of itself. */
+#include "cli/words.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <poll.h>
@@ -10,13 +12,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/strbuf.h"
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/text.h"
 #include "os/clock.h"
 #include "os/dial.h"
+#include "tls/tls.h"
 #include "wire/server_list.h"
 
 enum { ADDRESSES_MAX = 16, ANSWER_LIMIT_BYTES = 256 << 20 };
@@ -26,9 +28,10 @@ struct asking {
     struct cli *cli;
     const char *word;
     const struct server_place *place;
+    struct tls_context *tls; /* NULL: in plain text */
     int64_t deadline_ms;
     struct strbuf answer;
-    char why[96]; /* there is none; "" otherwise */
+    char why[1024]; /* there is none; "" otherwise */
 };
 
 static bool wait_for(const struct asking *a, int fd, short events)
@@ -89,6 +92,15 @@ static bool read_answer(struct asking *a, int fd)
     return a->why[0] == '\0';
 }
 
+static bool ask_encrypted(struct asking *a, int fd)
+{
+    const char *name = a->cli->tls[CLI_TLS_NAME];
+    int64_t left = a->deadline_ms - clock_monotonic_ms();
+
+    return tls_ask(a->tls, name != NULL ? name : a->place->name, fd, bytes_str(a->word), SIZE_MAX,
+                   left > 0 ? (int)left : 0, &a->answer, a->why, sizeof(a->why));
+}
+
 static bool ask_address(struct asking *a, const struct address *address)
 {
     int fd = dial_start(address);
@@ -98,6 +110,11 @@ static bool ask_address(struct asking *a, const struct address *address)
     a->why[0] = '\0';
     if (fd >= 0) {
         error = wait_for(a, fd, POLLOUT) ? dial_result(fd) : ETIMEDOUT;
+    }
+    if (error == 0 && a->tls != NULL) {
+        is_answered = ask_encrypted(a, fd);
+        close(fd);
+        return is_answered;
     }
     if (error == 0 && send(fd, a->word, strlen(a->word), MSG_NOSIGNAL) < 0) {
         error = errno;
@@ -130,8 +147,6 @@ static bool ask(struct asking *a)
     return false;
 }
 
-/* ---- what is printed ---- */
-
 static void name_of(const struct server_place *place, char *out, size_t size)
 {
     if (place->port == 0) {
@@ -143,12 +158,151 @@ static void name_of(const struct server_place *place, char *out, size_t size)
     }
 }
 
-static void print_answer(const struct asking *a, const char *name, bool is_one_of_many)
+/* Servers say so in the place of an answer. */
+static bool is_forbidden(const struct asking *a)
 {
-    struct pawl_bytes answer = {a->answer.data, a->answer.len};
+    static const char words[] = "is not in the whitelist";
+
+    return memmem(a->answer.data, a->answer.len, words, strlen(words)) != NULL;
+}
+
+/* Who is told of the answers. */
+struct hearer {
+    words_fn fn;
+    void *arg;
+};
+
+int words_open_tls(const struct cli *cli, const struct server_list *list, struct tls_context **out)
+{
+    struct tls_settings settings = {.key.path = cli->tls[CLI_TLS_CERTIFICATE],
+                                    .key_path = cli->tls[CLI_TLS_KEY],
+                                    .trust.path = cli->tls[CLI_TLS_CA]};
+    const char *name = cli->tls[CLI_TLS_NAME];
+    struct tls_fault fault = {.text = "no memory"};
+
+    *out = NULL;
+    if (list->is_secure && name != NULL && name[0] == '\0') {
+        cli_error(cli, "TLS: server_name is empty"); /* as the client says it */
+        return EXIT_USAGE;
+    }
+    if (list->is_secure && tls_context_new(&settings, out, &fault) != PAWL_OK) {
+        cli_error(cli, "TLS: %s", fault.text);
+        return EXIT_USAGE;
+    }
+    return EXIT_OK;
+}
+
+int words_ask_one(struct cli *cli, const char *word, const struct server_place *place,
+                  struct tls_context *tls, struct strbuf *answer, char *why, size_t why_size)
+{
+    struct asking a = {.cli = cli, .word = word, .place = place, .tls = tls};
+    int status = EXIT_OK;
+
+    a.deadline_ms = clock_monotonic_ms() + cli->connect_timeout_ms;
+    strbuf_init(&a.answer, ANSWER_LIMIT_BYTES);
+    if (!ask(&a)) {
+        status = EXIT_UNREACHABLE;
+    } else if (is_forbidden(&a)) {
+        snprintf(a.why, sizeof(a.why), "%s is not allowed there; see 4lw.commands.whitelist", word);
+        status = EXIT_REFUSED;
+    } else {
+        strbuf_append_bytes(answer, strbuf_bytes(&a.answer));
+    }
+    snprintf(why, why_size, "%s", a.why);
+    strbuf_fini(&a.answer);
+    return status;
+}
+
+static int ask_server(struct cli *cli, const char *word, const struct server_place *place,
+                      struct tls_context *tls, bool is_one_of_many, const struct hearer *hearer)
+{
+    char name[512], why[1024];
+    struct strbuf answer;
+    int status;
+
+    strbuf_init(&answer, STRBUF_NO_LIMIT);
+    name_of(place, name, sizeof(name));
+    status = words_ask_one(cli, word, place, tls, &answer, why, sizeof(why));
+    if (status == EXIT_OK) {
+        hearer->fn(name, (struct pawl_bytes){answer.data, answer.len}, is_one_of_many, hearer->arg);
+    } else if (cli_signal() == 0) {
+        cli_error(cli, "%s: %s", name, why);
+    }
+    strbuf_fini(&answer);
+    return status;
+}
+
+void words_text(struct strbuf *answer, const char *name, char *out, size_t size)
+{
+    const char *at = strstr(strbuf_cstr(answer), name);
+    size_t len = at != NULL ? strcspn(at + strlen(name), "\r\n") : 0;
+
+    snprintf(out, size, "%.*s", (int)len, at != NULL ? at + strlen(name) : "");
+}
+
+/* Every server is asked; the first failure is the status. */
+static int ask_servers(struct cli *cli, const char *word, const char *servers,
+                       const struct hearer *hearer)
+{
+    struct tls_context *tls;
+    struct server_list list;
+    char why[256];
+    int status;
+    bool can_ask;
+
+    if (server_list_parse(servers, &list) != PAWL_OK) {
+        server_list_explain(servers, why, sizeof(why));
+        cli_error(cli, "the list of servers: %s", why);
+        return EXIT_USAGE;
+    }
+    status = words_open_tls(cli, &list, &tls);
+    can_ask = status == EXIT_OK;
+    for (size_t i = 0; can_ask && i < list.n && cli_signal() == 0; i++) {
+        int one = ask_server(cli, word, &list.items[i], tls, list.n > 1, hearer);
+
+        status = status == EXIT_OK ? one : status;
+    }
+    tls_context_unref(tls);
+    server_list_fini(&list);
+    return cli_signal() != 0 ? EXIT_SIGNAL + cli_signal() : status;
+}
+
+/* The server of a directory lives as long as somebody uses it: so we do. */
+static int ask_directory(struct cli *cli, const char *word, const char *directory,
+                         const struct hearer *hearer)
+{
+    struct strbuf servers;
+    int status;
+
+    cli_catch_signals();
+    status = cli->client != NULL ? EXIT_OK : cli_connect(cli);
+    if (status == EXIT_OK) {
+        strbuf_init(&servers, STRBUF_NO_LIMIT);
+        strbuf_printf(&servers, "unix:%s/socket", directory);
+        status = ask_servers(cli, word, strbuf_cstr(&servers), hearer);
+        strbuf_fini(&servers);
+    }
+    return status;
+}
+
+int words_ask_all(struct cli *cli, const char *word, words_fn fn, void *arg)
+{
+    struct hearer hearer = {fn, arg};
+
+    if (strncmp(cli->servers, "local:", 6) == 0) {
+        return ask_directory(cli, word, cli->servers + 6, &hearer);
+    }
+    return ask_servers(cli, word, cli->servers, &hearer);
+}
+
+/* ---- the command ---- */
+
+static void print_answer(const char *name, struct pawl_bytes answer, bool is_one_of_many, void *arg)
+{
+    const struct cli *cli = arg;
     const char *text = answer.data;
 
-    if (a->cli->json) {
+    if (cli->json) {
         json_open(NULL, '{');
         json_text("server", name);
         json_data("answer", answer);
@@ -164,77 +318,6 @@ static void print_answer(const struct asking *a, const char *name, bool is_one_o
     }
 }
 
-/* Servers say so in the place of an answer. */
-static bool is_forbidden(const struct asking *a)
-{
-    static const char words[] = "is not in the whitelist";
-
-    return memmem(a->answer.data, a->answer.len, words, strlen(words)) != NULL;
-}
-
-static int ask_server(struct cli *cli, const char *word, const struct server_place *place,
-                      bool is_one_of_many)
-{
-    struct asking a = {.cli = cli, .word = word, .place = place};
-    char name[512];
-    int status = EXIT_OK;
-
-    a.deadline_ms = clock_monotonic_ms() + cli->connect_timeout_ms;
-    strbuf_init(&a.answer, ANSWER_LIMIT_BYTES);
-    name_of(place, name, sizeof(name));
-    if (!ask(&a)) {
-        status = EXIT_UNREACHABLE;
-        if (cli_signal() == 0) {
-            cli_error(cli, "%s: %s", name, a.why);
-        }
-    } else if (is_forbidden(&a)) {
-        cli_error(cli, "%s: %s is not allowed there; see 4lw.commands.whitelist", name, word);
-        status = EXIT_REFUSED;
-    } else {
-        print_answer(&a, name, is_one_of_many);
-    }
-    strbuf_fini(&a.answer);
-    return status;
-}
-
-/* Every server is asked; the first failure is the status. */
-static int ask_servers(struct cli *cli, const char *word, const char *servers)
-{
-    struct server_list list;
-    char why[256];
-    int status = EXIT_OK;
-
-    if (server_list_parse(servers, &list) != PAWL_OK) {
-        server_list_explain(servers, why, sizeof(why));
-        cli_error(cli, "the list of servers: %s", why);
-        return EXIT_USAGE;
-    }
-    for (size_t i = 0; i < list.n && cli_signal() == 0; i++) {
-        int one = ask_server(cli, word, &list.items[i], list.n > 1);
-
-        status = status == EXIT_OK ? one : status;
-    }
-    server_list_fini(&list);
-    return cli_signal() != 0 ? EXIT_SIGNAL + cli_signal() : status;
-}
-
-/* The server of a directory lives as long as somebody uses it: so we do. */
-static int ask_directory(struct cli *cli, const char *word, const char *directory)
-{
-    struct strbuf servers;
-    int status;
-
-    cli_catch_signals();
-    status = cli_connect(cli);
-    if (status == EXIT_OK) {
-        strbuf_init(&servers, STRBUF_NO_LIMIT);
-        strbuf_printf(&servers, "unix:%s/socket", directory);
-        status = ask_servers(cli, word, strbuf_cstr(&servers));
-        strbuf_fini(&servers);
-    }
-    return status;
-}
-
 static int run_words(struct cli *cli, const struct args *args)
 {
     const char *word = args->words[0];
@@ -244,10 +327,7 @@ static int run_words(struct cli *cli, const struct args *args)
                   word);
         return EXIT_USAGE;
     }
-    if (strncmp(cli->servers, "local:", 6) == 0) {
-        return ask_directory(cli, word, cli->servers + 6);
-    }
-    return ask_servers(cli, word, cli->servers);
+    return words_ask_all(cli, word, print_answer, cli);
 }
 
 static const struct option_spec words_options[] = {{0, NULL, NULL, NULL}};

@@ -10,10 +10,12 @@
 #include "base/memory.h"
 #include "base/strbuf.h"
 #include "cli/args.h"
+#include "cli/base64.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/json.h"
 #include "cli/text.h"
+#include "cli/walk.h"
 
 static bool version_of(const struct args *args, struct cli *cli, struct pawl_condition *out)
 {
@@ -41,6 +43,17 @@ static int print_stat_of(const struct cli *cli, const struct args *args, const s
 
 /* ---- set ---- */
 
+static int decoded_data(const struct cli *cli, const char *text, struct strbuf *input,
+                        struct pawl_bytes *out)
+{
+    if (!base64_decode(text, input)) {
+        cli_error(cli, "'%s' is no base64", text);
+        return EXIT_USAGE;
+    }
+    *out = (struct pawl_bytes){input->len > 0 ? (const void *)input->data : "", input->len};
+    return EXIT_OK;
+}
+
 static int run_set(struct cli *cli, const struct args *args)
 {
     struct pawl_set request = {.size = sizeof(request), .path = args->words[0]};
@@ -52,7 +65,8 @@ static int run_set(struct cli *cli, const struct args *args)
         return EXIT_USAGE;
     }
     strbuf_init(&input, INPUT_LIMIT_BYTES);
-    status = input_data(cli, args->words[1], &input, &request.data);
+    status = args_has(args, 'b') ? decoded_data(cli, args->words[1], &input, &request.data)
+                                 : input_data(cli, args->words[1], &input, &request.data);
     if (status == EXIT_OK) {
         pawl_set(cli->client, &request, &reply);
         status = cli_check(cli, args->words[0], reply);
@@ -68,10 +82,11 @@ static int run_set(struct cli *cli, const struct args *args)
 static const struct option_spec set_options[] = {
     {'v', "version", "NUMBER", "only if the node has this version"},
     {'s', "stat", NULL, "print its stat afterwards"},
+    {'b', "base64", NULL, "DATA are base64"},
     {0, NULL, NULL, NULL}};
 
 const struct command command_set = {.name = "set",
-                                    .synopsis = "[-v VERSION] [-s] PATH DATA",
+                                    .synopsis = "[-v VERSION] [-s] [-b] PATH DATA",
                                     .summary =
                                         "replace the data of a node; DATA - is standard input",
                                     .options = set_options,
@@ -82,7 +97,7 @@ const struct command command_set = {.name = "set",
 /* ---- create ---- */
 
 static const struct option_spec create_options[] = {
-    {'e', "ephemeral", NULL, "it lives until this command is ended (^C)"},
+    {'e', "ephemeral", NULL, "it lives until this command, or the shell, is ended"},
     {'s', "sequential", NULL, "the server appends a number to the name"},
     {'c', "container", NULL, "the server removes it some time after its last child"},
     {'t', "ttl", "DURATION", "the server removes it when unchanged and childless for so long"},
@@ -111,15 +126,29 @@ static bool mode_of(const struct args *args, struct cli *cli, enum pawl_mode *ou
     return true;
 }
 
-static bool create_request(const struct args *args, struct cli *cli, struct pawl_create *out)
+/* A number alone is milliseconds, as zkCli.sh has it. */
+static bool ttl_of(const struct args *args, struct cli *cli, int64_t *out_ms)
 {
+    enum { TTL_BITS = 40 }; /* so long a server can keep */
+    const char *text = args_text(args, 't');
     int ttl_ms = 0;
 
-    *out = (struct pawl_create){.size = sizeof(*out), .path = args->words[0]};
-    if (!mode_of(args, cli, &out->mode) || !args_duration(args, cli, 't', &ttl_ms)) {
+    if (text != NULL && text[strspn(text, "0123456789")] == '\0') {
+        return args_number(args, cli, 't', 1, (INT64_C(1) << TTL_BITS) - 1, out_ms);
+    }
+    if (!args_duration(args, cli, 't', &ttl_ms)) {
         return false;
     }
-    out->ttl_ms = ttl_ms;
+    *out_ms = ttl_ms;
+    return true;
+}
+
+static bool create_request(const struct args *args, struct cli *cli, struct pawl_create *out)
+{
+    *out = (struct pawl_create){.size = sizeof(*out), .path = args->words[0]};
+    if (!mode_of(args, cli, &out->mode) || !ttl_of(args, cli, &out->ttl_ms)) {
+        return false;
+    }
     out->flags = args_has(args, 'p') ? PAWL_OP_PARENTS : 0;
     /* The third word is where zkCli.sh has it. */
     return cli_acls(cli, args->n_words > 2 ? args->words[2] : args_text(args, 'a'), &out->acls);
@@ -190,7 +219,7 @@ static int run_create(struct cli *cli, const struct args *args)
     if (status == EXIT_OK) {
         print_created(cli, reply);
     }
-    if (status == EXIT_OK && args_has(args, 'e')) {
+    if (status == EXIT_OK && args_has(args, 'e') && cli->shell == NULL) {
         status = hold_session(cli, reply);
     }
     pawl_reply_free(reply);
@@ -250,41 +279,94 @@ const struct command command_rm = {.name = "rm",
                                    .max_words = 1,
                                    .run = run_rm};
 
+/* How many go with one request is ours to know: -b is understood, for scripts that have it. */
+static int run_deleteall(struct cli *cli, const struct args *args)
+{
+    int64_t batch;
+
+    return args_number(args, cli, 'b', 1, INT32_MAX, &batch) ? run_rm(cli, args) : EXIT_USAGE;
+}
+
+static const struct option_spec deleteall_options[] = {
+    {'r', "recursive", NULL, "always so"},
+    {'f', "force", NULL, "a node that does not exist is no error"},
+    {'v', "version", "NUMBER", "only if the node has this version"},
+    {'b', "batch", "NUMBER", "has no effect; zkCli.sh has it"},
+    {0, NULL, NULL, NULL}};
+
 const struct command command_deleteall = {.name = "deleteall",
+                                          .also = "rmr",
                                           .also_means = 'r',
-                                          .synopsis = "PATH",
+                                          .synopsis = "[-f] [-v VERSION] PATH",
                                           .summary = "remove a node with everything below (rm -r)",
-                                          .options = rm_options,
+                                          .options = deleteall_options,
                                           .min_words = 1,
                                           .max_words = 1,
-                                          .run = run_rm};
+                                          .run = run_deleteall};
 
 /* ---- acl set ---- */
 
-static int run_acl_set(struct cli *cli, const struct args *args)
+static int set_acl(struct cli *cli, const struct args *args, const struct pawl_set_acl *request)
 {
-    struct pawl_set_acl request = {.size = sizeof(request), .path = args->words[0]};
     struct pawl_reply *reply;
     int status;
 
-    if (!version_of(args, cli, &request.only_if) || !cli_acls(cli, args->words[1], &request.acls)) {
-        return EXIT_USAGE;
-    }
-    pawl_set_acl(cli->client, &request, &reply);
-    status = cli_check(cli, args->words[0], reply);
+    pawl_set_acl(cli->client, request, &reply);
+    status = cli_check(cli, request->path, reply);
     if (status == EXIT_OK) {
         print_stat_of(cli, args, reply);
     }
     pawl_reply_free(reply);
-    text_acls_free(&request.acls);
     return status;
 }
 
+struct acl_setting {
+    struct cli *cli;
+    const struct args *args;
+    struct pawl_set_acl request;
+};
+
+static int set_acl_of_node(const struct walk_node *node, void *arg)
+{
+    struct acl_setting *s = arg;
+    int status;
+
+    s->request.path = node->path;
+    status = set_acl(s->cli, s->args, &s->request);
+    return status == EXIT_NO_NODE && node->depth > 0 ? EXIT_OK : status; /* gone meanwhile */
+}
+
+static int run_acl_set(struct cli *cli, const struct args *args)
+{
+    struct acl_setting s = {
+        .cli = cli, .args = args, .request = {.size = sizeof(s.request), .path = args->words[0]}};
+    struct walk w = {.cli = cli, .visit = set_acl_of_node, .arg = &s};
+    int status;
+
+    if (args_has(args, 'R') && args_has(args, 'v')) {
+        cli_error(cli, "-v is the version of one node, -R is for many");
+        return EXIT_USAGE;
+    }
+    if (!version_of(args, cli, &s.request.only_if) ||
+        !cli_acls(cli, args->words[1], &s.request.acls)) {
+        return EXIT_USAGE;
+    }
+    status = args_has(args, 'R') ? walk_tree(&w, args->words[0]) : set_acl(cli, args, &s.request);
+    text_acls_free(&s.request.acls);
+    return status;
+}
+
+static const struct option_spec acl_set_options[] = {
+    {'v', "version", "NUMBER", "only if the ACL has this version"},
+    {'s', "stat", NULL, "print its stat afterwards"},
+    {'R', "recursive", NULL, "of everything below, too"},
+    {0, NULL, NULL, NULL}};
+
 const struct command command_acl_set = {.name = "acl set",
                                         .also = "setAcl",
-                                        .synopsis = "[-v VERSION] [-s] PATH ACL",
+                                        .synopsis = "[-v VERSION | -R] [-s] PATH ACL",
                                         .summary = "say who may do what: SCHEME:ID:PERMS,...",
-                                        .options = set_options,
+                                        .options = acl_set_options,
                                         .min_words = 2,
                                         .max_words = 2,
                                         .run = run_acl_set};

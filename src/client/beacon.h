@@ -12,6 +12,7 @@ void beacon_close(int fd);
 
 /* "address host=... pid=... program=... since=...": who we are, for people and tools. The address
  * comes first because Curator's data is nothing else. */
+enum { IDENTITY_BYTES = 256 }; /* are enough */
 void identity_text(char *out, size_t size);
 
 #endif

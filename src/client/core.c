@@ -39,7 +39,7 @@ static int core_init(struct core *c, const char *servers, int64_t now_ms)
     c->hosts.last = SIZE_MAX;
     c->last_news = malloc(sizeof(*c->last_news));
     rc = c->last_news == NULL ? PAWL_ERR_NO_MEMORY : watches_init(&c->watches);
-    return rc != 0 ? rc : hosts_parse(servers, &c->random, &c->hosts, &c->chroot);
+    return rc != 0 ? rc : hosts_parse(servers, false, &c->random, &c->hosts, &c->chroot);
 }
 
 int core_new(const struct core_options *options, const char *servers, int64_t now_ms,
@@ -821,13 +821,14 @@ int core_set_servers(struct core *c, const char *servers, int64_t now_ms)
 {
     struct hosts fresh;
     char *chroot;
-    int rc = hosts_parse(servers, &c->random, &fresh, &chroot);
+    /* Who has begun with TLS goes on with it. */
+    int rc = hosts_parse(servers, c->hosts.is_secure, &c->random, &fresh, &chroot);
     bool leave;
 
     if (rc != 0) {
         return rc;
     }
-    if (*chroot != '\0') {
+    if (*chroot != '\0' || (fresh.is_secure && !c->hosts.is_secure)) {
         free(chroot);
         hosts_fini(&fresh);
         return PAWL_ERR_BAD_ARGUMENTS;

@@ -34,7 +34,7 @@
 
 enum link_state { LINK_NONE, LINK_OPENING, LINK_HELLO, LINK_READY };
 
-enum { CORE_TROUBLE_BYTES = 256 };
+enum { CORE_TROUBLE_BYTES = 1024 };
 
 struct core_options {
     int session_timeout_ms;

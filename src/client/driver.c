@@ -30,7 +30,7 @@ static void driver_receive(struct engine *e, struct waiter *w, int64_t left_ms)
         return;
     }
     if (n > 0) {
-        engine_feed(e, now, data, (size_t)n);
+        link_feed(e, now, data, (size_t)n);
     } else if (n < 0) {
         engine_link_failed(e, now);
     }

@@ -12,6 +12,7 @@
 #include "client/plan.h"
 #include "client/timer.h"
 #include "os/entropy.h"
+#include "tls/tls.h"
 
 enum {
     SLICE_MS = 1000, /* what a condition waits for stands still while the machine sleeps */
@@ -94,6 +95,8 @@ static void engine_free(struct engine *e)
     reader_fini(&e->reader);
     core_free(e->core);
     local_close(e->local);
+    tls_context_unref(e->tls.context);
+    free(e->tls.name);
     handle_free(e->face);
     free(e->settings.acl_store);
     condition_fini(&e->state_changed);
@@ -201,7 +204,7 @@ static int64_t engine_next_ms(const struct engine *e)
 {
     const int64_t all[] = {core_next_ms(e->core), plan_next_ms(e), timers_next_ms(e),
                            reader_next_ms(e),
-                           e->link.state == SOCKET_DIALING ? e->link.dial_limit_ms : INT64_MAX};
+                           link_is_dialing(&e->link) ? e->link.dial_limit_ms : INT64_MAX};
     int64_t t = INT64_MAX;
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -282,7 +285,7 @@ void engine_tick(struct engine *e, int64_t now_ms)
     plan_run_due(e, now_ms);
     reader_watch(e, now_ms);
     timers_run_due(e, now_ms);
-    if (e->link.state == SOCKET_DIALING && now_ms >= e->link.dial_limit_ms && !e->core->want_drop) {
+    if (link_is_dialing(&e->link) && now_ms >= e->link.dial_limit_ms && !e->core->want_drop) {
         link_next_address(e, now_ms);
     }
     engine_settle(e, now_ms);

@@ -53,6 +53,10 @@ struct engine {
     struct core *core;        /* the session */
     struct pawl_client *face; /* the handle that open() gave; lives as long as we do */
     struct local *local;      /* of local:DIR */
+    struct {
+        struct tls_context *context; /* NULL: plain */
+        char *name; /* that servers must have in their certificates; NULL: by host */
+    } tls;
     bool knows_wall;
     int64_t wall_offset_ms; /* wall clock less ours, when we last looked */
     bool closing;           /* close has begun */

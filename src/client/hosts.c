@@ -18,11 +18,12 @@ static void shuffle(struct hosts *h, struct prng *random)
     }
 }
 
-int hosts_parse(const char *servers, struct prng *random, struct hosts *out, char **chroot)
+int hosts_parse(const char *servers, bool secure, struct prng *random, struct hosts *out,
+                char **chroot)
 {
     struct hosts h = {.last = SIZE_MAX};
     struct server_list list;
-    int rc = server_list_parse(servers, &list);
+    int rc = server_list_parse_for(servers, secure, &list);
 
     if (rc != 0) {
         return rc;
@@ -37,6 +38,7 @@ int hosts_parse(const char *servers, struct prng *random, struct hosts *out, cha
             (struct host_entry){.name = list.items[h.n].name, .port = list.items[h.n].port};
         list.items[h.n].name = NULL;
     }
+    h.is_secure = list.is_secure;
     *chroot = list.chroot;
     list.chroot = NULL;
     server_list_fini(&list);

@@ -25,14 +25,16 @@ struct hosts {
     struct host_entry *items;
     size_t n;
     size_t next;
-    size_t last; /* connected to, now or most recently; SIZE_MAX: none yet */
+    size_t last;    /* connected to, now or most recently; SIZE_MAX: none yet */
+    bool is_secure; /* all of them speak TLS */
     bool moving;
     double p_new;
 };
 
 /* "a:1,b/chroot" into a shuffled list and a chroot, "" when there is none; both the caller's to
- * free. BAD_ARGUMENTS or NO_MEMORY. */
-int hosts_parse(const char *servers, struct prng *random, struct hosts *out, char **chroot);
+ * free. `secure`: with TLS whether the list says so or not. BAD_ARGUMENTS or NO_MEMORY. */
+int hosts_parse(const char *servers, bool secure, struct prng *random, struct hosts *out,
+                char **chroot);
 void hosts_fini(struct hosts *h);
 
 /* The index to try now. */

@@ -11,12 +11,14 @@
  *    | | dial an address
  *    | |                  it stands            the kernel takes no more
  *    | +------> DIALING -----------> WRITABLE -------------------------> FULL
- *    |             |                  |    ^                             |  |
- *    |  refused,   |            ended |    +------- it takes some -------+  | ended
- *    +- too long --+------------------+-------------------------------------+
+ *    |             |  |               |  ^ ^                             |  |
+ *    |             |  +--> SHAKING -----+  +------- it takes some -------+  | ended
+ *    |  refused,   |    TLS   |       | ended                               |
+ *    +- too long --+----------+-------+-------------------------------------+
  *
  * Each address is a dial of its own, from NONE. The core sees LINK_OPENING from the first to the
- * last of them (core.h). */
+ * last of them (core.h). With TLS what the kernel gives and takes goes through a filter
+ * (tls/tls.h); what has gone into it counts as handed to the link. */
 #ifndef PAWL_CLIENT_LINK_H
 #define PAWL_CLIENT_LINK_H
 
@@ -26,6 +28,7 @@
 #include "os/dial.h"
 
 struct engine;
+struct tls;
 
 enum { LINK_MAX_ADDRESSES = 32 };
 
@@ -33,6 +36,7 @@ enum socket_state {
     SOCKET_NONE,
     SOCKET_LOOKUP, /* the host's addresses are asked for */
     SOCKET_DIALING,
+    SOCKET_SHAKING, /* hands, of TLS */
     SOCKET_WRITABLE,
     SOCKET_FULL,
 };
@@ -40,6 +44,7 @@ enum socket_state {
 struct link {
     enum socket_state state;
     int fd;          /* -1: none */
+    struct tls *tls; /* NULL: plain, or not so far yet */
     uint32_t armed;  /* what the machine watches fd for */
     uint64_t number; /* grows with every fd that comes or goes */
     struct address addresses[LINK_MAX_ADDRESSES];
@@ -52,7 +57,8 @@ void link_move(struct link *l, enum socket_state next);
 
 /* ... with a descriptor that has come or (-1) goes. */
 void link_set_fd(struct link *l, int fd);
-bool link_stands(const struct link *l); /* it can be read */
+bool link_stands(const struct link *l);     /* it can be read */
+bool link_is_dialing(const struct link *l); /* an address is tried, until dial_limit_ms */
 
 void link_start(struct engine *e, int64_t now_ms);
 void link_close(struct engine *e);
@@ -60,8 +66,10 @@ void link_forget(struct engine *e); /* in a forked child: the link is the parent
 void link_next_address(struct engine *e, int64_t now_ms); /* the one tried takes too long */
 void link_flush(struct engine *e, int64_t now_ms);
 void link_read(struct engine *e, int64_t now_ms); /* what is there, and feeds it to the core */
-void link_ended(struct engine *e);                /* by the server */
-void link_arm(struct engine *e);                  /* who reads it may have changed */
-void link_probe(struct engine *e);                /* a question to another host */
+/* What somebody else has received of it goes to the core. */
+void link_feed(struct engine *e, int64_t now_ms, const uint8_t *data, size_t n);
+void link_ended(struct engine *e); /* by the server */
+void link_arm(struct engine *e);   /* who reads it may have changed */
+void link_probe(struct engine *e); /* a question to another host */
 
 #endif

@@ -6,7 +6,8 @@
 static const uint8_t socket_may_follow[] = {
     [SOCKET_NONE] = 1 << SOCKET_LOOKUP | 1 << SOCKET_DIALING,
     [SOCKET_LOOKUP] = 1 << SOCKET_NONE,
-    [SOCKET_DIALING] = 1 << SOCKET_NONE | 1 << SOCKET_WRITABLE,
+    [SOCKET_DIALING] = 1 << SOCKET_NONE | 1 << SOCKET_SHAKING | 1 << SOCKET_WRITABLE,
+    [SOCKET_SHAKING] = 1 << SOCKET_NONE | 1 << SOCKET_WRITABLE,
     [SOCKET_WRITABLE] = 1 << SOCKET_NONE | 1 << SOCKET_FULL,
     [SOCKET_FULL] = 1 << SOCKET_NONE | 1 << SOCKET_WRITABLE,
 };
@@ -16,9 +17,15 @@ bool link_stands(const struct link *l)
     return l->state == SOCKET_WRITABLE || l->state == SOCKET_FULL;
 }
 
+bool link_is_dialing(const struct link *l)
+{
+    return l->state == SOCKET_DIALING || l->state == SOCKET_SHAKING;
+}
+
 static void link_check(const struct link *l)
 {
-    ASSERT((l->fd >= 0) == (l->state == SOCKET_DIALING || link_stands(l)));
+    ASSERT((l->fd >= 0) == (link_is_dialing(l) || link_stands(l)));
+    ASSERT(l->tls == NULL || l->state == SOCKET_SHAKING || link_stands(l));
     ASSERT((l->lookup != NULL) == (l->state == SOCKET_LOOKUP));
     ASSERT(l->next_address <= l->n_addresses && l->n_addresses <= LINK_MAX_ADDRESSES);
 }

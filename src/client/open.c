@@ -12,6 +12,7 @@
 #include "client/handle.h"
 #include "client/local.h"
 #include "client/take.h"
+#include "client/tls_options.h"
 #include "wire/server_list.h"
 
 enum {
@@ -151,7 +152,7 @@ static void drop_unopened(struct engine *e)
 
 /* ---- what was not liked ---- */
 
-static _Thread_local char open_error[512];
+static _Thread_local char open_error[1200];
 
 const char *pawl_open_error(void)
 {
@@ -241,6 +242,29 @@ static int open_explain(int rc, const struct engine *e, const struct pawl_client
     return refuse(rc, "\"%s\" is not a valid namespace", o->name_space);
 }
 
+/* ---- TLS ---- */
+
+static int open_tls(struct engine *e, const struct pawl_client_options *o)
+{
+    char why[sizeof(open_error)];
+    int rc;
+
+    if (!e->core->hosts.is_secure) {
+        return o->tls == NULL
+                   ? 0
+                   : refuse(PAWL_ERR_BAD_ARGUMENTS,
+                            "there are options for TLS, but \"%s\" is no zks://HOST:PORT",
+                            o->servers);
+    }
+    if ((o->flags & PAWL_CLIENT_FOLLOW_CONFIG) != 0) {
+        return refuse(PAWL_ERR_BAD_ARGUMENTS,
+                      "the configuration of an ensemble names its ports without TLS: "
+                      "PAWL_CLIENT_FOLLOW_CONFIG cannot be used with zks://");
+    }
+    rc = tls_options_take(o->tls, e, why, sizeof(why));
+    return rc == 0 ? 0 : refuse(rc, "TLS: %s", why);
+}
+
 /* ---- all of it ---- */
 
 static int open_engine(const struct pawl_client_options *o, struct pawl_client **out)
@@ -252,6 +276,10 @@ static int open_engine(const struct pawl_client_options *o, struct pawl_client *
         return refuse(PAWL_ERR_NO_MEMORY, "%s", pawl_strerror(PAWL_ERR_NO_MEMORY));
     }
     rc = fill(e, o);
+    if (rc == 0 && (rc = open_tls(e, o)) != 0) {
+        drop_unopened(e);
+        return rc;
+    }
     rc = rc != 0 ? rc : machine_open(&e->machine);
     if (rc == 0 && (o->flags & PAWL_CLIENT_FOLLOW_CONFIG) != 0) {
         rc = follow_config(e);

@@ -92,7 +92,7 @@ static bool acceptor_take_one(struct host *h, struct listener *l)
     }
     fd = socket_accept(l->fd, h->config->net.tcp_keepalive, &peer, &h->accept_error);
     if (fd >= 0) {
-        link_open(h, fd, &peer);
+        link_open(h, fd, &peer, l->kind);
     } else if (h->accept_error != 0) {
         acceptor_pause(h);
     }
@@ -123,7 +123,7 @@ void acceptor_start(struct host *h, int index, int fd)
 void acceptor_keep_place(struct host *h)
 {
     const char *path = h->config->net.unix_socket;
-    struct listener *l = &h->listeners[1];
+    struct listener *l = &h->listeners[LISTENER_UNIX];
     struct socket_place now;
 
     if (l->fd < 0 || h->accepting_paused ||

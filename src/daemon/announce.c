@@ -33,12 +33,12 @@ static void announce_authentication(const struct config *c)
     if (c->server.skip_acl) {
         log_warn("authentication: skipACL=yes, no permission is checked");
     }
-    if (c->security.super_digest != NULL) {
+    if (c->security.super_digest != NULL || c->tls.super_user != NULL) {
         log_info("authentication: there is a super user, whom no ACL keeps out");
     }
 }
 
-void announce_ready(const struct config *c, int port)
+void announce_ready(const struct config *c, int port, int secure_port)
 {
     const char *address = c->net.client_address;
 
@@ -49,6 +49,11 @@ void announce_ready(const struct config *c, int port)
                  port);
     } else if (port >= 0) {
         log_info("ready: clients connect to %s, port %d", address, port);
+    }
+    if (secure_port >= 0) {
+        log_info("ready: clients connect with TLS to %s, port %d",
+                 c->net.secure_address != NULL ? c->net.secure_address : "all addresses",
+                 secure_port);
     }
     if (c->net.unix_socket != NULL) {
         log_info("ready: clients connect to the socket %s", c->net.unix_socket);

@@ -9,8 +9,8 @@ struct config;
 /* Before anything is opened. Secrets are not shown. */
 void announce_start(const struct config *c);
 
-/* Clients can connect, at `port` if it is not -1. */
-void announce_ready(const struct config *c, int port);
+/* Clients can connect, at `port` if it is not -1, and with TLS at `secure_port`. */
+void announce_ready(const struct config *c, int port, int secure_port);
 
 void announce_stopped(int status);
 

@@ -251,6 +251,10 @@ static void carry_out(struct carrier *c, const struct quorum_effect *e)
     case QUORUM_DO_SAVE_EPOCH:
         carrier_save_epoch(c, e);
         break;
+    case QUORUM_DO_SAVE_CONFIG:
+    case QUORUM_DO_ACTIVATE:
+        ASSERT(false); /* quorum.config_of is NULL: the list does not change */
+        break;
     case QUORUM_DO_STOP:
         carrier_stop_role(c, e);
         break;

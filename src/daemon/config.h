@@ -122,6 +122,36 @@ struct config {
         char *enforce_auth_schemes; /* comma separated */
     } security;
 
+    struct {          /* for clients */
+        bool unified; /* clientPort takes TLS as well */
+        bool reload;
+        int max_handshakes; /* <= 0: no limit */
+        int64_t detect_ms;
+        char *key_path, *key_password, *key_password_path, *key_type;
+        char *trust_path, *trust_password, *trust_password_path, *trust_type;
+        char *protocol, *protocols, *ciphers;
+        int client_certificate; /* enum tls_client_certificate */
+        bool check_client_address, reverse_lookup;
+        bool crl, ocsp;
+        char *scheme;     /* of the ids of certificates */
+        char *super_user; /* the subject of the super user's certificate; NULL: there is none */
+    } tls;
+
+    struct {
+        bool enabled;
+        char *address;
+        int port; /* 0: any free one */
+        int64_t idle_ms;
+        char *command_url;
+    } admin;
+
+    struct {
+        char *provider;  /* a class of Java's */
+        bool prometheus; /* it is the one with a port; by config_finish() */
+        char *address;
+        int port; /* 0: any free one */
+    } metrics;
+
     struct {
         int level;  /* enum log_level */
         int format; /* enum config_log_format */
@@ -208,6 +238,15 @@ const char *config_nearest(const char *name);
 
 /* A line per key that was given: "NAME=VALUE (zoo.cfg:3)". Secrets are not shown. */
 void config_list_given(const struct config *c, struct config_lines *out);
+
+/* The same, one call per key: its name and text. */
+typedef void (*config_given_fn)(const char *name, const char *text, void *arg);
+void config_each_given(const struct config *c, config_given_fn fn, void *arg);
+
+/* The file as it was written, with "(not shown)" for its secrets; false: there is none, or it
+ * cannot be read any more. */
+struct strbuf;
+bool config_file_text(const struct config *c, struct strbuf *out);
 
 enum config_keys_format { CONFIG_KEYS_TEXT, CONFIG_KEYS_MDOC };
 

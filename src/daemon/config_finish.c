@@ -115,14 +115,15 @@ static int config_check_sessions(const struct config *c, struct config_lines *er
 }
 
 /* A class name counts by its last part: "org.apache....PrometheusMetricsProvider". */
-static int config_check_metrics(const struct config *c, struct config_lines *errors)
+static int config_check_metrics(struct config *c, struct config_lines *errors)
 {
     static const char *const known[] = {"DefaultMetricsProvider", "PrometheusMetricsProvider",
                                         "NullMetricsProvider"};
-    const char *name = config_text(c, "metricsProvider.className");
+    const char *name = c->metrics.provider;
     const char *dot = strrchr(name, '.');
 
     name = dot != NULL ? dot + 1 : name;
+    c->metrics.prometheus = strcmp(name, "PrometheusMetricsProvider") == 0;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         if (strcmp(name, known[i]) == 0) {
             return 0;
@@ -132,6 +133,26 @@ static int config_check_metrics(const struct config *c, struct config_lines *err
         c, errors, "metricsProvider.className",
         "metrics provider class was not found; allowed are PrometheusMetricsProvider, "
         "DefaultMetricsProvider and NullMetricsProvider");
+}
+
+static int config_check_admin(const struct config *c, struct config_lines *errors)
+{
+    const char *url = c->admin.command_url;
+
+    if (url[0] != '/' || url[1] == '\0' || url[strlen(url) - 1] == '/' ||
+        strspn(url, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./") !=
+            strlen(url)) {
+        return config_fault_of(c, errors, "admin.commandURL",
+                               "is not a path like /commands: letters, digits, - _ . between "
+                               "slashes, and none at its end");
+    }
+    if (c->admin.enabled && c->metrics.prometheus && c->admin.port > 0 &&
+        c->admin.port == c->metrics.port) {
+        return config_fault_of(c, errors, "metricsProvider.httpPort",
+                               "is the same port as admin.serverPort, which has /metrics as well; "
+                               "remove metricsProvider.className or name another port");
+    }
+    return 0;
 }
 
 static int config_check_quorum_auth(const struct config *c, struct config_lines *errors)
@@ -186,6 +207,7 @@ int config_finish(struct config *c, struct config_lines *errors)
     config_check_listeners(c, errors);
     config_check_sessions(c, errors);
     config_check_metrics(c, errors);
+    config_check_admin(c, errors);
     config_check_quorum_auth(c, errors);
     config_check_client_auth(c, errors);
     return errors->n == before ? 0 : PAWL_ERR_CONFIG;

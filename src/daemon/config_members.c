@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/config_internal.h"
+#include "daemon/dynamic_files.h"
 #include "pawl/error.h"
 
 enum { MAX_ID_WITH_TTL = 254, MAX_ID_WITH_353_TTL = 127 };
@@ -204,10 +205,45 @@ static void read_dynamic_file(struct config *c, struct config_lines *errors)
     if (config_load(c->dynamic_file_read, &text, errors) != 0) {
         return;
     }
+    c->ensemble.quorum.version = dynamic_version_of(c->dynamic_file_read);
     if (properties_parse(strbuf_bytes(&text), take_dynamic_pair, &reader, &error) != 0) {
         config_lines_add(errors, "%s:%d: %s", c->dynamic_file_read, error.line, error.what);
     }
     strbuf_fini(&text);
+}
+
+/* A list that was proposed and is newer counts beside the one in force: whoever has acknowledged it
+ * must not decide anything without a quorum of both. This server cannot count two, so it does not
+ * start: Apache's does, and ends the change. */
+static void check_nothing_is_proposed(struct config *c, struct config_lines *errors)
+{
+    struct dynamic_files *files = NULL;
+    struct quorum_config proposed;
+    struct strbuf why;
+    int rc;
+
+    if (c->file == NULL || !c->ensemble.reconfig_enabled) {
+        return;
+    }
+    strbuf_init(&why, STRBUF_NO_LIMIT);
+    rc = dynamic_files_open(c->file, &files, &why);
+    if (rc == PAWL_OK) {
+        rc = dynamic_files_proposed(files, &proposed, &why);
+    }
+    if (rc == PAWL_OK) {
+        if (proposed.version > c->ensemble.quorum.version) {
+            config_lines_add(errors,
+                             "%s.dynamic.next: a change of the members (version %" PRIx64
+                             ") was under way when this server was stopped, and it cannot end it",
+                             c->file, (uint64_t)proposed.version);
+        }
+        quorum_config_fini(&proposed);
+    } else if (rc != PAWL_ERR_NOT_FOUND) {
+        config_lines_add(errors, "%s",
+                         why.len > 0 ? strbuf_cstr(&why) : dynamic_files_error(files));
+    }
+    strbuf_fini(&why);
+    dynamic_files_close(files);
 }
 
 /* --- this server --- */
@@ -375,6 +411,7 @@ int config_finish_members(struct config *c, struct config_lines *errors)
 
     if (c->ensemble.dynamic_file != NULL) {
         read_dynamic_file(c, errors);
+        check_nothing_is_proposed(c, errors);
     }
     collect(c, "server.", errors);
     collect(c, "group.", errors);

@@ -200,6 +200,21 @@ void config_list_given(const struct config *c, struct config_lines *out)
     }
 }
 
+void config_each_given(const struct config *c, config_given_fn fn, void *arg)
+{
+    for (size_t i = 0; i < config_n_keys; i++) {
+        const struct config_value *v = &c->value[i];
+
+        if (v->place.origin != CONFIG_DEFAULT) {
+            fn(config_keys[i].name,
+               config_keys[i].type == CONFIG_TYPE_SECRET ? "(not shown)" : v->parsed.text, arg);
+        }
+    }
+    for (size_t i = 0; i < c->n_entries; i++) {
+        fn(c->entry[i].name, c->entry[i].text, arg);
+    }
+}
+
 void config_print_effective(const struct config *c, FILE *out, bool all)
 {
     for (size_t i = 0; i < config_n_keys; i++) {

@@ -89,7 +89,7 @@ static const char *contradiction(const struct pawl_server_options *o, const stru
         return "there is no place for the data: give a folder, or in_memory";
     }
     if (o->port < 0 && o->unix_socket == NULL && !config_is_given(c, "clientPort") &&
-        !config_is_given(c, "clientUnixSocket")) {
+        !config_is_given(c, "clientUnixSocket") && !config_is_given(c, "secureClientPort")) {
         return "no client could connect: give a port or a Unix socket";
     }
     return NULL;

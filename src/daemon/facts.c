@@ -87,6 +87,12 @@ void facts_look(struct host *h)
     f->known.n_open_files = m.n_open_files;
     f->known.max_open_files = m.max_open_files;
     f->known.memory_free_mb = m.memory_free_mb;
+    if (h->txnlog != NULL) {
+        struct txnlog_progress p;
+
+        txnlog_thread_progress(h->txnlog, &p);
+        f->known.n_slow_syncs = p.n_slow_syncs;
+    }
     host_step(h, &(struct member_input){.kind = MEMBER_FACTS, .facts = &f->known});
 }
 
@@ -135,7 +141,7 @@ static void facts_fill_host(struct host *h)
     const struct config *c = h->config;
 
     f->known.client_port = h->port;
-    f->known.secure_client_port = -1;
+    f->known.secure_client_port = h->secure_port;
     f->known.listen_backlog = c->net.backlog;
     snprintf(f->data_dir, sizeof(f->data_dir), "%s/%s",
              h->options.keeps_nothing ? "" : c->store.data_dir, STORE_FOLDER);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -22,6 +23,7 @@
 #include "pawl/error.h"
 #include "store/diverged.h"
 #include "store/recovery.h"
+#include "tls/tls.h"
 
 enum { TICK_MS = 100, SNAPSHOT_BACKLOG_BYTES = 4 << 20 };
 
@@ -168,11 +170,24 @@ void host_hand_over(struct host *h)
     }
 }
 
+static void show_health(struct host *h)
+{
+    const struct server *s = member_server(h->member);
+
+    atomic_store_explicit(&h->turned_us, clock_monotonic_us(), memory_order_relaxed);
+    atomic_store_explicit(&h->role_shown, (int)s->role->kind, memory_order_relaxed);
+    atomic_store_explicit(&h->takes_clients, server_takes_clients(s), memory_order_relaxed);
+}
+
 static void tell_role(struct host *h)
 {
     enum role_kind role = member_server(h->member)->role->kind;
 
-    if (role != h->role_told && h->options.role_changed != NULL) {
+    if (role == h->role_told) {
+        return;
+    }
+    show_health(h);
+    if (h->options.role_changed != NULL) {
         h->options.role_changed(h->options.arg, role);
     }
     h->role_told = role;
@@ -186,6 +201,8 @@ static void before_sleep(uv_prepare_t *prepare)
 {
     struct host *h = prepare->data;
     bool walking = false;
+
+    h->openings.n_steps = 0;
 
     host_step(h, &(struct member_input){.kind = MEMBER_TURN});
     host_ensemble_flush(h);
@@ -222,6 +239,8 @@ static void after_sleep(uv_check_t *check)
     if (h->tick_is_due) {
         h->tick_is_due = false;
         host_step(h, &(struct member_input){.kind = MEMBER_TICK, .looked_us = h->looked_us});
+        link_end_late_openings(h);
+        secure_look(&h->secure, h->config, clock_monotonic_ms(), false);
         if (h->owners != NULL) {
             owners_tick(h->owners);
         }
@@ -234,6 +253,7 @@ static void on_tick(uv_timer_t *timer)
 
     h->tick_is_due = true;
     acceptor_keep_place(h);
+    show_health(h);
 }
 
 static void on_purge(uv_timer_t *timer)
@@ -284,6 +304,9 @@ static void look_at_snapshots(struct host *h)
                   p.error);
         return;
     }
+    if (p.written_s != 0) {
+        h->last_snapshot = (struct host_snapshot){p.zxid, p.written_s};
+    }
     host_step(h, &(struct member_input){.kind = MEMBER_SNAPSHOT_WRITTEN, .took_ms = p.took_ms});
     if (h->options.disk != NULL) {
         snapshot_thread_purge(h->snapshots);
@@ -308,8 +331,33 @@ static void host_reload_now(struct host *h)
     s->options.min_session_timeout_ms = fresh.min_session_timeout_ms;
     s->options.max_session_timeout_ms = fresh.max_session_timeout_ms;
     s->options.words = fresh.words;
+    secure_look(&h->secure, h->config, clock_monotonic_ms(), true);
     if (!h->options.keeps_nothing) {
         txnlog_thread_warn_above(h->txnlog, h->config->store.fsync_warning_ms);
+    }
+}
+
+static struct host_call *host_next_call(struct host *h)
+{
+    struct list *item;
+
+    pthread_mutex_lock(&h->calls_lock);
+    item = list_pop_front(&h->calls);
+    pthread_mutex_unlock(&h->calls_lock);
+    return item == NULL ? NULL : container_of(item, struct host_call, link);
+}
+
+static void host_answer_calls(struct host *h)
+{
+    struct host_call *call;
+
+    if (!atomic_load(&h->has_calls) || !atomic_exchange(&h->has_calls, false)) {
+        return;
+    }
+    while ((call = host_next_call(h)) != NULL) {
+        read_clocks(h);
+        server_set_time(member_server(h->member), h->now.us, h->now.wall_ms);
+        call->fn(call, member_server(h->member));
     }
 }
 
@@ -326,6 +374,7 @@ static void on_wake(void *arg)
         look_at_snapshots(h);
         facts_look(h);
     }
+    host_answer_calls(h);
     if (atomic_load(&h->stop_wanted)) {
         h->stopping = true;
         uv_stop(&h->loop);
@@ -401,6 +450,24 @@ static int take_disks(struct host *h, struct host_error *error)
     return take_disk(h, c->store.log_dir, &h->log_disk, &h->log_lock, error);
 }
 
+/* When it was written is known to the file system only. */
+static struct host_snapshot snapshot_found(const struct host *h, const struct recovery_report *r)
+{
+    static const char *const suffixes[] = {"", ".gz", ".snappy"};
+    struct host_snapshot found = {r->is_new ? 0 : r->snapshot_zxid, 0};
+    struct stat st;
+    char path[4096];
+
+    for (int i = 0; i < 3 && h->options.disk == NULL && found.zxid >= 0; i++) {
+        snprintf(path, sizeof(path), "%s/" STORE_FOLDER "/snapshot.%" PRIx64 "%s",
+                 h->config->store.data_dir, (uint64_t)found.zxid, suffixes[i]);
+        if (stat(path, &st) == 0) {
+            found.written_s = st.st_mtime;
+        }
+    }
+    return found;
+}
+
 static int host_recover(struct host *h, struct tree **tree, int64_t *zxid, struct host_error *error)
 {
     struct recovery_options options;
@@ -418,6 +485,7 @@ static int host_recover(struct host *h, struct tree **tree, int64_t *zxid, struc
     }
     h->load_ms = clock_monotonic_ms() - began_ms;
     h->loaded = report;
+    h->last_snapshot = snapshot_found(h, &report);
     *zxid = report.last_zxid < 0 ? 0 : report.last_zxid;
     log_info("loaded %" PRId64 " nodes up to zxid 0x%" PRIx64 " from %s in %" PRId64 " ms (%" PRIu64
              " transactions replayed)",
@@ -545,12 +613,39 @@ static int take_port(struct host *h, struct host_error *error)
         return PAWL_OK;
     }
     rc = socket_listen_tcp(c->net.client_address, c->net.client_port, c->net.backlog,
-                           &h->listeners[0].fd, &h->port);
+                           &h->listeners[LISTENER_PORT].fd, &h->port);
     if (rc != PAWL_OK) {
         return set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
     }
-    log_info("binding to port %s:%d", c->net.client_address == NULL ? "*" : c->net.client_address,
-             h->port);
+    h->listeners[LISTENER_PORT].kind = c->tls.unified ? LINK_EITHER : LINK_PLAIN;
+    log_info("binding to port %s:%d%s", c->net.client_address == NULL ? "*" : c->net.client_address,
+             h->port, c->tls.unified ? ", for TLS and plain" : "");
+    return PAWL_OK;
+}
+
+static int take_secure_port(struct host *h, struct host_error *error)
+{
+    const struct config *c = h->config;
+    struct tls_fault fault;
+    int rc = secure_open(&h->secure, c, &fault);
+
+    if (rc != PAWL_OK) {
+        return set_error(error, rc, EXIT_INVALID_CONFIG, "TLS: %s", fault.text);
+    }
+    if (h->secure.context != NULL) {
+        h->openings.buffer = must_alloc(ENCRYPTED_BYTES);
+    }
+    if (c->net.secure_port < 0) {
+        return PAWL_OK;
+    }
+    rc = socket_listen_tcp(c->net.secure_address, c->net.secure_port, c->net.backlog,
+                           &h->listeners[LISTENER_SECURE].fd, &h->secure_port);
+    if (rc != PAWL_OK) {
+        return set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
+    }
+    h->listeners[LISTENER_SECURE].kind = LINK_TLS;
+    log_info("binding to secure port %s:%d",
+             c->net.secure_address == NULL ? "*" : c->net.secure_address, h->secure_port);
     return PAWL_OK;
 }
 
@@ -562,11 +657,11 @@ static int take_unix_socket(struct host *h, struct host_error *error)
     if (c->net.unix_socket == NULL) {
         return PAWL_OK;
     }
-    rc = socket_listen_unix(c->net.unix_socket, c->net.backlog, &h->listeners[1].fd);
+    rc = socket_listen_unix(c->net.unix_socket, c->net.backlog, &h->listeners[LISTENER_UNIX].fd);
     if (rc != PAWL_OK) {
         return set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
     }
-    socket_place_of(c->net.unix_socket, &h->listeners[1].place);
+    socket_place_of(c->net.unix_socket, &h->listeners[LISTENER_UNIX].place);
     log_info("binding to socket %s", c->net.unix_socket);
     return PAWL_OK;
 }
@@ -612,6 +707,7 @@ static int host_take(struct host *h, struct host_error *error)
 {
     int rc = take_port(h, error);
 
+    rc = rc != PAWL_OK ? rc : take_secure_port(h, error);
     if (rc == PAWL_OK && host_take_election_port(h) != PAWL_OK) {
         rc = set_error(error, PAWL_ERR_BUSY, EXIT_ELECTION_PORT, "the election port: %s",
                        socket_last_error());
@@ -679,6 +775,7 @@ static int host_fill(struct host *h, struct host_error *error)
     }
     facts_start(h);
     start_accepting(h);
+    show_health(h);
     return PAWL_OK;
 }
 
@@ -691,13 +788,17 @@ int host_open(const struct config *config, const struct host_options *options, s
     entropy_key_tables();
     h->config = config;
     h->options = *options;
-    h->port = -1;
+    h->port = h->secure_port = -1;
+    list_init(&h->openings.list);
     h->buffer = must_alloc(READ_BYTES);
     for (int i = 0; i < MAX_LISTENERS; i++) {
         h->listeners[i].fd = -1;
     }
     list_init(&h->links);
-    history_init(&h->history, 0);
+    list_init(&h->calls);
+    pthread_mutex_init(&h->calls_lock, NULL);
+    h->last_snapshot.zxid = -1;
+    history_begin(&h->history, 0);
     map_init(&h->addresses);
     member_effects_init(&h->effects);
     rc = init_loop(h, error);
@@ -752,6 +853,29 @@ void host_reload(struct host *h)
     waker_wake(&h->wake);
 }
 
+void host_do(struct host *h, struct host_call *call)
+{
+    pthread_mutex_lock(&h->calls_lock);
+    list_push_back(&h->calls, &call->link);
+    pthread_mutex_unlock(&h->calls_lock);
+    atomic_store(&h->has_calls, true);
+    waker_wake(&h->wake);
+}
+
+void host_health(struct host *h, struct host_health *out)
+{
+    *out = (struct host_health){
+        .turned_us = atomic_load_explicit(&h->turned_us, memory_order_relaxed),
+        .role = (enum role_kind)atomic_load_explicit(&h->role_shown, memory_order_relaxed),
+        .takes_clients = atomic_load_explicit(&h->takes_clients, memory_order_relaxed),
+    };
+}
+
+struct host_snapshot host_last_snapshot(const struct host *h)
+{
+    return h->last_snapshot;
+}
+
 /* ---- closing ---- */
 
 static void close_handle(uv_handle_t *handle, void *arg)
@@ -767,8 +891,8 @@ static void close_listeners(struct host *h)
     struct socket_place now;
 
     /* The name first: once nobody listens it may be another server's. */
-    if (h->listeners[1].fd >= 0 && socket_place_of(h->config->net.unix_socket, &now) &&
-        now.inode == h->listeners[1].place.inode) {
+    if (h->listeners[LISTENER_UNIX].fd >= 0 && socket_place_of(h->config->net.unix_socket, &now) &&
+        now.inode == h->listeners[LISTENER_UNIX].place.inode) {
         unlink(h->config->net.unix_socket);
     }
     for (int i = 0; i < MAX_LISTENERS; i++) {
@@ -826,6 +950,9 @@ void host_close(struct host *h)
     member_effects_fini(&h->effects);
     map_fini(&h->addresses);
     close_disks(h);
+    pthread_mutex_destroy(&h->calls_lock);
+    secure_close(&h->secure);
+    free(h->openings.buffer);
     free(h->buffer);
     free(h);
 }
@@ -833,6 +960,11 @@ void host_close(struct host *h)
 int host_port(const struct host *h)
 {
     return h->port;
+}
+
+int host_secure_port(const struct host *h)
+{
+    return h->secure_port;
 }
 
 const char *host_unix_socket(const struct host *h)

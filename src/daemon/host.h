@@ -12,12 +12,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/list.h"
 #include "server/role.h"
 
 struct config;
 struct disk;
 struct host;
+struct server;
 
 enum { HOST_ERROR_BYTES = 1280 };
 
@@ -66,12 +69,39 @@ void host_stop(struct host *h);
 void host_on_reload(struct host *h, void (*change)(void *arg), void *arg);
 void host_reload(struct host *h);
 
+/* Something that another thread wants to be done where the server is. */
+struct host_call {
+    struct list link; /* the host's, until `fn` is called */
+    /* On the host's thread, between two turns: clients wait for its end. */
+    void (*fn)(struct host_call *call, struct server *s);
+};
+
+/* From any thread. A host that stops before it comes to it does not call it at all. */
+void host_do(struct host *h, struct host_call *call);
+
+/* How the host is, for who asks on another thread: nobody has to wait for an answer, above all not
+ * when there would be none. */
+struct host_health {
+    int64_t turned_us; /* when its loop was last seen to turn, by clock_monotonic_us() */
+    enum role_kind role;
+    bool takes_clients;
+};
+void host_health(struct host *h, struct host_health *out);
+
+/* The newest snapshot. On the host's thread. */
+struct host_snapshot {
+    int64_t zxid;      /* -1: none */
+    int64_t written_s; /* since 1970; 0: not known */
+};
+struct host_snapshot host_last_snapshot(const struct host *h);
+
 /* After host_run() has returned. NULL is allowed. */
 void host_close(struct host *h);
 /* As if the process had been killed: what has not been given to the log yet is lost. */
 void host_drop(struct host *h);
 
 int host_port(const struct host *h);                /* -1: no TCP listener */
+int host_secure_port(const struct host *h);         /* -1: none for TLS */
 const char *host_unix_socket(const struct host *h); /* NULL: none */
 
 #endif

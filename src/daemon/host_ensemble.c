@@ -141,7 +141,7 @@ int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason
     }
     if (history_last(&h->history) != zxid) {
         history_fini(&h->history);
-        history_init(&h->history, zxid);
+        history_begin(&h->history, zxid);
     }
     h->jobs = (struct log_jobs){.thread = h->txnlog,
                                 .snapshots = h->snapshots,

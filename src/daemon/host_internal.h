@@ -3,6 +3,7 @@
 #ifndef PAWL_DAEMON_HOST_INTERNAL_H
 #define PAWL_DAEMON_HOST_INTERNAL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <uv.h>
 
@@ -12,6 +13,7 @@
 #include "daemon/log_jobs.h"
 #include "daemon/owners.h"
 #include "daemon/peers.h"
+#include "daemon/secure.h"
 #include "daemon/snapshot_thread.h"
 #include "daemon/txnlog_thread.h"
 #include "daemon/waker.h"
@@ -20,14 +22,22 @@
 #include "os/socket.h"
 #include "store/recovery.h"
 
-enum { READ_BYTES = 256 * 1024, MAX_LISTENERS = 2 };
+/* Encrypted bytes are read in shorter pieces, so that what they come to fits into one buffer of
+ * plain ones together with the record that was begun before. */
+enum { READ_BYTES = 256 * 1024, ENCRYPTED_BYTES = READ_BYTES - 32 * 1024 };
+
+enum { LISTENER_PORT, LISTENER_UNIX, LISTENER_SECURE, MAX_LISTENERS };
+
+/* What a listener's clients speak. */
+enum link_kind { LINK_PLAIN, LINK_TLS, LINK_EITHER };
 
 struct socket_peer;
 
 struct listener {
     uv_poll_t poll;
     struct host *host;
-    int fd;                    /* -1: not open */
+    int fd; /* -1: not open */
+    enum link_kind kind;
     struct socket_place place; /* of a Unix socket */
 };
 
@@ -59,12 +69,20 @@ struct host {
     bool accepting_paused; /* then accept_again runs */
     int accept_error;      /* why, if it was not the reserve: errno of accept(2) */
     int port;
+    int secure_port; /* -1: none */
     _Atomic bool stop_wanted;
     _Atomic bool reload_wanted;
     void (*reload_fn)(void *arg);
     void *reload_arg;
     bool stopping;
     struct host_error error;
+
+    pthread_mutex_t calls_lock; /* guards calls */
+    struct list calls;          /* struct host_call, of other threads */
+    _Atomic bool has_calls;     /* the loop has not looked since one came */
+    _Atomic int64_t turned_us;  /* these three are host_health()'s */
+    _Atomic int role_shown;
+    _Atomic bool takes_clients;
 
     struct disk *data_disk;
     struct disk *log_disk; /* the same one, unless dataLogDir differs */
@@ -73,6 +91,7 @@ struct host {
     struct txnlog_thread *txnlog;      /* NULL: nothing is kept */
     struct snapshot_thread *snapshots; /* NULL: nothing is kept */
     uint64_t n_snapshots;              /* finished ones that the member was told of */
+    struct host_snapshot last_snapshot;
     int64_t n_syncs_seen;
     int64_t load_ms; /* how long the folder took to load, and what was replayed */
     struct recovery_report loaded;
@@ -92,6 +111,14 @@ struct host {
     size_t n_links;
     struct map addresses; /* connections per address, for maxClientCnxns */
     uint8_t *buffer;      /* READ_BYTES, shared by all links */
+
+    struct secure secure;
+    struct { /* links whose clients are not known yet: link_opening.c */
+        struct list list;
+        size_t n;
+        int n_steps;     /* of handshakes, in this turn */
+        uint8_t *buffer; /* ENCRYPTED_BYTES, shared by all links; NULL without TLS */
+    } openings;
 };
 
 /* One step of the member, now. */
@@ -121,7 +148,9 @@ void acceptor_start(struct host *h, int index, int fd);
 void acceptor_keep_place(struct host *h);
 
 /* link.c: clients' sockets */
-void link_open(struct host *h, int fd, const struct socket_peer *from);
+void link_open(struct host *h, int fd, const struct socket_peer *from, enum link_kind kind);
+/* link_opening.c: those that take too long to say who they are are closed. */
+void link_end_late_openings(struct host *h);
 /* Sends what touched connections have to say, and closes those that are done. */
 void link_flush_touched(struct host *h);
 void link_close_all(struct host *h);

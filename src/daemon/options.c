@@ -2,6 +2,7 @@
 #include "daemon/options.h"
 
 #include "daemon/config.h"
+#include "daemon/secure.h"
 
 /* A client may leave this much unread before its requests wait, and this much beside one answer
  * before it is dropped: events cannot be held back, answers can. */
@@ -65,7 +66,9 @@ void options_for_server(const struct config *c, struct server_options *out)
                  .digest_algorithm = c->security.digest_algorithm,
                  .super_digest = c->security.super_digest,
                  .enforced_schemes =
-                     c->security.enforce_auth ? c->security.enforce_auth_schemes : NULL},
+                     c->security.enforce_auth ? c->security.enforce_auth_schemes : NULL,
+                 .x509_enabled = secure_is_wanted(c) || config_is_given(c, "authProvider.x509"),
+                 .x509_super = c->tls.super_user},
         .extended_types = c->server.extended_types,
         .enforce_quota = c->server.enforce_quota,
         .reconfig_enabled = c->ensemble.reconfig_enabled,
@@ -90,44 +93,4 @@ void options_for_member(const struct config *c, struct member_options *out)
         .snap_size_bytes = c->store.snap_size_limit_bytes > 0 ? c->store.snap_size_limit_bytes : 0,
     };
     options_for_server(c, &out->server);
-}
-
-enum snapshot_codec options_codec(const struct config *c)
-{
-    switch (c->store.snapshot_compression) {
-    case CONFIG_COMPRESS_GZIP:
-        return SNAPSHOT_GZIP;
-    case CONFIG_COMPRESS_SNAPPY:
-        return SNAPSHOT_SNAPPY;
-    default:
-        return SNAPSHOT_PLAIN;
-    }
-}
-
-void options_for_recovery(const struct config *c, struct recovery_options *out)
-{
-    *out = (struct recovery_options){
-        .tree = {.extended_types = c->server.extended_types,
-                 .emulate_353_ttl = c->server.ttl_as_in_353,
-                 .no_digest = !c->store.digest},
-        .limit_bytes =
-            (size_t)c->server.max_packet_bytes + (size_t)c->server.max_packet_extra_bytes,
-        .trust_empty = c->store.trust_empty_snapshot,
-        .accept_loss = c->store.accept_loss,
-        .no_autocreate = !c->ensemble.db_autocreate,
-        .no_make_folders = !c->store.autocreate,
-        .codec = options_codec(c),
-    };
-}
-
-void options_for_txnlog(const struct config *c, struct txnlog_options *out)
-{
-    *out = (struct txnlog_options){
-        .folder = STORE_FOLDER,
-        .preallocate_bytes =
-            c->store.preallocate_bytes > 0 ? (uint64_t)c->store.preallocate_bytes : 0,
-        .size_limit_bytes =
-            c->store.txnlog_size_limit_bytes > 0 ? (uint64_t)c->store.txnlog_size_limit_bytes : 0,
-        .force_sync = c->store.force_sync,
-    };
 }

@@ -150,6 +150,10 @@ static void snapshot_thread_do_finish(struct snapshot_thread *t, uint64_t digest
     t->file = NULL;
     if (rc == PAWL_OK) {
         log_info("Snapshot taken in %" PRId64 " ms", clock_monotonic_ms() - t->began_ms);
+        pthread_mutex_lock(&t->lock);
+        t->progress.zxid = t->zxid;
+        t->progress.written_s = clock_wall_ms() / 1000;
+        pthread_mutex_unlock(&t->lock);
     }
     snapshot_thread_report(t, rc);
 }

@@ -28,6 +28,8 @@ struct snapshot_thread_options {
 struct snapshot_progress {
     uint64_t n_finished; /* grows by one with each snapshot */
     int64_t took_ms;     /* the last one */
+    int64_t zxid;        /* of the last one that was written whole */
+    int64_t written_s;   /* when, since 1970; 0: none was */
     int64_t first_log;   /* logs from before this zxid are purged, or about to be; 0: none */
     int err;             /* PAWL_OK, or a snapshot could not be written */
     char error[512];

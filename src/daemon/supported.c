@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/config_internal.h"
+#include "daemon/secure.h"
 #include "pawl/error.h"
 #include "server/auth.h"
 #include "server/four_letter.h"
@@ -41,7 +42,10 @@ static bool supported_next_word(const char **list, char *word, size_t size)
 static const char *supported_scheme_trouble(const struct config *c, const char *scheme)
 {
     if (!auth_scheme_is_known(scheme)) {
-        return "allowed are digest and ip";
+        return "allowed are digest, ip and x509";
+    }
+    if (strcmp(scheme, "x509") == 0 && !secure_is_wanted(c)) {
+        return "there is no port for TLS, over which clients could show a certificate";
     }
     return strcmp(scheme, "digest") == 0 && !c->security.digest_enabled
                ? "DigestAuthenticationProvider.enabled is false"
@@ -105,7 +109,8 @@ static void supported_check_switches(const struct config *c, struct config_lines
         {"sessionRequireClientSASLAuth",
          "this version has no SASL yet, no client could connect; remove the key"},
         {"sslQuorum",
-         "this version has no TLS yet, members would talk in the clear; remove the key"},
+         "this version has no TLS between members yet, they would talk in the clear; remove the "
+         "key"},
         {"quorum.auth.enableSasl",
          "this version has no SASL yet, anybody could join the members; remove the key"},
     };
@@ -117,17 +122,35 @@ static void supported_check_switches(const struct config *c, struct config_lines
     }
 }
 
+/* Plain HTTP where TLS is asked for. */
+static void supported_check_http(const struct config *c, struct config_lines *errors)
+{
+    static const char *const of_admin[] = {"admin.portUnification", "admin.forceHttps",
+                                           "admin.needClientAuth"};
+
+    for (size_t i = 0; c->admin.enabled && i < sizeof(of_admin) / sizeof(of_admin[0]); i++) {
+        if (config_value_of(c, of_admin[i])->parsed.number != 0) {
+            supported_fault(c, errors, of_admin[i],
+                            "this version has no HTTPS yet, the admin server would answer in the "
+                            "clear; remove the key");
+        }
+    }
+    if (c->metrics.prometheus && config_is_given(c, "metricsProvider.httpsPort")) {
+        supported_fault(c, errors, "metricsProvider.httpsPort",
+                        "this version has no HTTPS yet, metrics would be sent in the clear; remove "
+                        "the key");
+    }
+}
+
 int config_check_supported(struct config *c, struct config_lines *errors)
 {
     size_t before = errors->n;
 
-    if (c->net.secure_port >= 0) {
-        supported_fault(c, errors, "secureClientPort",
-                        "this version has no TLS yet; remove the key");
-    }
+    secure_check(c, errors);
     supported_check_switches(c, errors);
     supported_check_schemes(c, errors);
     supported_check_digest(c, errors);
     supported_check_words(c);
+    supported_check_http(c, errors);
     return errors->n == before ? 0 : PAWL_ERR_CONFIG;
 }

@@ -75,6 +75,7 @@ static void txnlog_thread_report(struct txnlog_thread *t, int rc, int64_t zxid, 
         t->progress.durable_zxid = zxid;
         t->progress.log_bytes = log_bytes;
         t->progress.n_syncs++;
+        t->progress.n_slow_syncs += took_ms > atomic_load(&t->warn_above_ms) ? 1 : 0;
         t->progress.sync_ms_last = took_ms;
         t->progress.sync_ms_total += took_ms;
         if (took_ms > t->progress.sync_ms_max) {

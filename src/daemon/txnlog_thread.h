@@ -32,6 +32,7 @@ struct txnlog_progress {
     int64_t durable_zxid; /* on disk up to here; 0: nothing yet */
     int64_t log_bytes;    /* of log files since the last roll */
     int64_t n_syncs;
+    int64_t n_slow_syncs; /* that took longer than is warned of */
     int64_t sync_ms_last, sync_ms_max, sync_ms_total;
     int err;         /* PAWL_OK, or the log has failed for good */
     char error[512]; /* why */

@@ -3,7 +3,8 @@
  *
  *   libpawl.so          client and recipes, with load.c in the place of the server and json.c in
  *                       that of jansson
- *   libpawl-server.so   the server with its libraries (libuv, libcrypto, libsnappy), and table.c
+ *   libpawl-server.so   the server with its libraries (libuv, libssl, libcrypto, libsnappy), and
+ *                       table.c
  *
  * The first call of <pawl/server.h> or <pawl/ensemble.h>, or the first handle on local:DIR, loads
  * the second file from where the first one lies. libpawl.a is one piece and has neither load.c nor

@@ -247,7 +247,7 @@ static void step(struct member *m, const struct member_input *in, struct member_
 {
     switch (in->kind) {
     case MEMBER_CONNECT:
-        out->connected = server_connect(m->server, in->peer);
+        out->connected = server_connect(m->server, in->peer, in->subject);
         break;
     case MEMBER_BYTES:
         pipeline_receive(m->server, in->connection, in->bytes);

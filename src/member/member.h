@@ -30,7 +30,7 @@ struct member_options {
 };
 
 enum member_input_kind {
-    MEMBER_CONNECT,          /* peer: somebody has connected; effects->connected answers */
+    MEMBER_CONNECT,          /* peer, subject: somebody has connected; effects->connected answers */
     MEMBER_BYTES,            /* connection, bytes: received */
     MEMBER_SENT,             /* connection: out_at has moved */
     MEMBER_DISCONNECT,       /* connection: gone, and freed by this step */
@@ -54,6 +54,7 @@ struct member_input {
     enum member_input_kind kind;
     struct connection *connection;
     const struct peer *peer;
+    const char *subject; /* of the certificate that it has shown, as Java prints it; NULL: none */
     const struct server_facts *facts; /* its strings stay with the caller as long as the member */
     struct bytes bytes;
     int64_t zxid;

@@ -75,6 +75,7 @@ struct lookup {
     void *arg;
 
     bool probe;
+    struct probe_asker asker; /* no `ask`: in plain text */
     int timeout_ms;
     int port;
     char name[];
@@ -88,6 +89,9 @@ static void unref(struct lookup *l)
     refs = --l->refs;
     pthread_mutex_unlock(&l->lock);
     if (refs == 0) {
+        if (l->asker.done_with != NULL) {
+            l->asker.done_with(l->asker.arg);
+        }
         pthread_mutex_destroy(&l->lock);
         free(l);
     }
@@ -126,29 +130,40 @@ static bool wait_for(int fd, short events, int timeout_ms)
     return poll(&p, 1, timeout_ms) == 1;
 }
 
-/* What one address answers to `isro`. */
-static bool ask_isro(const struct address *a, int timeout_ms)
+static bool ask_plain(int fd, int timeout_ms)
 {
     char answer[8] = {0};
     size_t n = 0;
+
+    if (send(fd, "isro", 4, MSG_NOSIGNAL) != 4) {
+        return false;
+    }
+    while (n < 2 && wait_for(fd, POLLIN, timeout_ms)) {
+        ssize_t got = recv(fd, answer + n, 2 - n, 0);
+
+        if (got <= 0) {
+            break;
+        }
+        n += (size_t)got;
+    }
+    return strcmp(answer, "rw") == 0;
+}
+
+/* What one address answers to `isro`. */
+static bool ask_isro(const struct lookup *l, const struct address *a)
+{
     int fd = dial_start(a);
+    bool writes = false;
 
     if (fd < 0) {
         return false;
     }
-    if (wait_for(fd, POLLOUT, timeout_ms) && dial_result(fd) == 0 &&
-        send(fd, "isro", 4, MSG_NOSIGNAL) == 4) {
-        while (n < 2 && wait_for(fd, POLLIN, timeout_ms)) {
-            ssize_t got = recv(fd, answer + n, 2 - n, 0);
-
-            if (got <= 0) {
-                break;
-            }
-            n += (size_t)got;
-        }
+    if (wait_for(fd, POLLOUT, l->timeout_ms) && dial_result(fd) == 0) {
+        writes = l->asker.ask != NULL ? l->asker.ask(l->asker.arg, fd, l->timeout_ms)
+                                      : ask_plain(fd, l->timeout_ms);
     }
     close(fd);
-    return strcmp(answer, "rw") == 0;
+    return writes;
 }
 
 static void *lookup_run(void *arg)
@@ -161,7 +176,7 @@ static void *lookup_run(void *arg)
     thread_set_name("pawl-lookup");
     n = found == NULL ? 0 : dial_resolve(l->name, l->port, found);
     for (size_t i = 0; l->probe && i < n && !writes; i++) {
-        writes = ask_isro(&found[i], l->timeout_ms);
+        writes = ask_isro(l, &found[i]);
     }
     pthread_mutex_lock(&l->lock);
     l->n = n;
@@ -180,7 +195,8 @@ static void *lookup_run(void *arg)
 }
 
 static struct lookup *lookup_begin(const char *name, int port, int probe_ms,
-                                   void (*done)(void *arg), void *arg)
+                                   const struct probe_asker *asker, void (*done)(void *arg),
+                                   void *arg)
 {
     struct lookup *l = calloc(1, sizeof(*l) + strlen(name) + 1);
     pthread_attr_t attr;
@@ -195,6 +211,7 @@ static struct lookup *lookup_begin(const char *name, int port, int probe_ms,
     l->tell = done;
     l->arg = arg;
     l->probe = probe_ms > 0;
+    l->asker = asker == NULL ? (struct probe_asker){0} : *asker;
     l->timeout_ms = probe_ms;
     l->port = port;
     strcpy(l->name, name);
@@ -213,13 +230,14 @@ static struct lookup *lookup_begin(const char *name, int port, int probe_ms,
 
 struct lookup *lookup_start(const char *name, int port, void (*done)(void *arg), void *arg)
 {
-    return lookup_begin(name, port, 0, done, arg);
+    return lookup_begin(name, port, 0, NULL, done, arg);
 }
 
 struct lookup *lookup_start_probe(const char *name, int port, int timeout_ms,
-                                  void (*done)(void *arg), void *arg)
+                                  const struct probe_asker *asker, void (*done)(void *arg),
+                                  void *arg)
 {
-    return lookup_begin(name, port, timeout_ms, done, arg);
+    return lookup_begin(name, port, timeout_ms, asker, done, arg);
 }
 
 bool lookup_is_done(struct lookup *l)

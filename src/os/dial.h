@@ -27,9 +27,18 @@ struct lookup;
  * never after lookup_free(). NULL without memory or threads. */
 struct lookup *lookup_start(const char *name, int port, void (*done)(void *arg), void *arg);
 
-/* The same, but goes on and asks what answers there `isro`. */
+/* How to ask one question over a connected socket, by one who can wait: whether the answer begins
+ * with `rw`. `done_with` is called once, on any thread. */
+struct probe_asker {
+    bool (*ask)(void *arg, int fd, int timeout_ms);
+    void (*done_with)(void *arg);
+    void *arg;
+};
+
+/* The same, but goes on and asks what answers there `isro`; `asker` NULL: in plain text. */
 struct lookup *lookup_start_probe(const char *name, int port, int timeout_ms,
-                                  void (*done)(void *arg), void *arg);
+                                  const struct probe_asker *asker, void (*done)(void *arg),
+                                  void *arg);
 
 bool lookup_is_done(struct lookup *l);
 

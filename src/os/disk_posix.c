@@ -131,16 +131,16 @@ static bool spare_give_up(struct posix_disk *d)
     return fd >= 0 && close(fd) == 0;
 }
 
-static int spare_openat(struct posix_disk *d, const char *name, int flags)
+static int spare_openat(struct posix_disk *d, const char *name, int flags, mode_t mode)
 {
-    int fd = openat(d->folder_fd, name, flags, 0644);
+    int fd = openat(d->folder_fd, name, flags, mode);
 
     while (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
         if (!spare_give_up(d)) {
             errno = EMFILE;
             break;
         }
-        fd = openat(d->folder_fd, name, flags, 0644);
+        fd = openat(d->folder_fd, name, flags, mode);
     }
     return fd;
 }
@@ -196,24 +196,69 @@ static char *full_name(const struct posix_disk *d, const char *name)
     return full;
 }
 
-static int posix_open(struct disk *base, const char *name, enum disk_mode mode,
-                      struct disk_file **out)
+static struct disk_file *file_new(struct posix_disk *d, const char *name, int fd)
 {
-    static const char *const verbs[] = {"read", "write", "create"};
-    struct posix_disk *d = disk_of(base);
     struct posix_file *f;
-    int fd = spare_openat(d, name, open_flags(mode));
 
-    if (fd < 0) {
-        return disk_fail("open", "%s %s/%s", verbs[mode], d->path, name);
-    }
     fork_guard_begin();
     fork_guard_add(fd);
     fork_guard_end();
     f = must_alloc(sizeof(*f));
     *f = (struct posix_file){
         .base.ops = &posix_ops, .disk = d, .fd = fd, .name = full_name(d, name)};
-    *out = &f->base;
+    return &f->base;
+}
+
+static int posix_open(struct disk *base, const char *name, enum disk_mode mode,
+                      struct disk_file **out)
+{
+    static const char *const verbs[] = {"read", "write", "create"};
+    struct posix_disk *d = disk_of(base);
+    int fd = spare_openat(d, name, open_flags(mode), 0644);
+
+    if (fd < 0) {
+        return disk_fail("open", "%s %s/%s", verbs[mode], d->path, name);
+    }
+    *out = file_new(d, name, fd);
+    return 0;
+}
+
+/* Only root can give a file away, and others only to groups of theirs. A group that it cannot be
+ * given to loses nothing but its reading; one that it has instead must not gain that. */
+static bool take_mode(int fd, const struct stat *like)
+{
+    mode_t mode = like->st_mode & 0777;
+
+    if (fchown(fd, like->st_uid, like->st_gid) != 0 && fchown(fd, (uid_t)-1, like->st_gid) != 0) {
+        mode &= ~(mode_t)070;
+    }
+    return fchmod(fd, mode) == 0;
+}
+
+int disk_posix_create_like(struct disk *base, const char *name, const char *like,
+                           struct disk_file **out)
+{
+    struct posix_disk *d = disk_of(base);
+    struct stat s;
+    int fd;
+
+    if (fstatat(d->folder_fd, like, &s, 0) != 0) {
+        return disk_fail("stat", "look at %s/%s", d->path, like);
+    }
+    if (unlinkat(d->folder_fd, name, 0) != 0 && errno != ENOENT) {
+        return disk_fail("unlink", "remove %s/%s", d->path, name);
+    }
+    fd = spare_openat(d, name, open_flags(DISK_CREATE) | O_EXCL, 0600);
+    if (fd < 0) {
+        return disk_fail("open", "create %s/%s", d->path, name);
+    }
+    *out = file_new(d, name, fd);
+    if (!take_mode(fd, &s)) {
+        int rc = disk_fail("chmod", "create %s/%s", d->path, name);
+
+        disk_close(*out);
+        return rc;
+    }
     return 0;
 }
 
@@ -363,7 +408,7 @@ static int posix_remove(struct disk *base, const char *name)
 static int open_folder(struct posix_disk *d, const char *folder, int *out)
 {
     const char *name = folder[0] == '\0' ? "." : folder;
-    int fd = spare_openat(d, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = spare_openat(d, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 
     if (fd < 0) {
         return disk_fail("open", "open the folder %s/%s", d->path, folder);

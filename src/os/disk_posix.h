@@ -20,6 +20,11 @@ const char *disk_posix_open_error(void);
 /* NULL is allowed. Files must have been closed before. */
 void disk_posix_close(struct disk *d);
 
+/* A new file for reading and writing in place of one of that name, which nobody may read who may
+ * not read `like`; its mode is that of `like`, its owner too if we may give files away. */
+int disk_posix_create_like(struct disk *d, const char *name, const char *like,
+                           struct disk_file **out);
+
 struct disk_lock;
 
 /* Takes the lock file `name`, or fails with PAWL_ERR_BUSY; disk_last_error() then names the process

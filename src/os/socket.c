@@ -512,6 +512,20 @@ long socket_write(int fd, const void *data, size_t len)
     return n;
 }
 
+int socket_peek(int fd)
+{
+    unsigned char byte;
+    ssize_t n;
+
+    do {
+        n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    } while (n < 0 && errno == EINTR);
+    if (n == 1) {
+        return byte;
+    }
+    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? -1 : -2;
+}
+
 void socket_close_gently(int fd)
 {
     char scratch[16384];

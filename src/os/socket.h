@@ -79,6 +79,9 @@ int64_t socket_peer_pid(int fd);
 long socket_read(int fd, void *data, size_t len);
 long socket_write(int fd, const void *data, size_t len);
 
+/* The next byte, which stays where it is: 0 to 255; -1: none yet; -2: the link is gone. */
+int socket_peek(int fd);
+
 /* Closes so that what was written still reaches the other side: unread input would make the system
  * reset the connection. */
 void socket_close_gently(int fd);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "os/thread.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -115,6 +116,7 @@ int thread_start(struct thread *t, const char *name, size_t stack, void *(*main)
     rc = start_masked(t, &attr, main, arg);
     pthread_attr_destroy(&attr);
     if (rc != 0) {
+        errno = rc;
         return PAWL_ERR_SYSTEM;
     }
     pthread_setname_np(t->id, name);

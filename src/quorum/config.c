@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/broken.h"
+#include "base/memory.h"
 
 /* What is true of a configuration between any two calls. */
 static void quorum_config_invariants(const struct quorum_config *c)
@@ -48,6 +49,33 @@ void quorum_member_fini(struct quorum_member *m)
     free(m->address);
     free(m->client_host);
     free(m->secure_client_host);
+}
+
+static char *copy_text(const char *text)
+{
+    return text != NULL ? must_strdup(text) : NULL;
+}
+
+static void copy_member(struct quorum_member *to, const struct quorum_member *from)
+{
+    *to = *from;
+    to->address = must_alloc(from->n_addresses * sizeof *to->address);
+    for (size_t i = 0; i < from->n_addresses; i++) {
+        to->address[i] = from->address[i];
+        to->address[i].host = must_strdup(from->address[i].host);
+    }
+    to->client_host = copy_text(from->client_host);
+    to->secure_client_host = copy_text(from->secure_client_host);
+}
+
+void quorum_config_copy(struct quorum_config *to, const struct quorum_config *from)
+{
+    *to = *from;
+    to->member = must_alloc((from->n_members + 1) * sizeof *to->member);
+    for (size_t i = 0; i < from->n_members; i++) {
+        copy_member(&to->member[i], &from->member[i]);
+    }
+    quorum_config_invariants(to);
 }
 
 int quorum_config_find(const struct quorum_config *c, int64_t id)
@@ -165,6 +193,14 @@ bool quorum_config_equal(const struct quorum_config *a, const struct quorum_conf
         same = config_same_member(&a->member[i], &b->member[i]);
     }
     return same;
+}
+
+bool quorum_config_same_voter(const struct quorum_config *a, const struct quorum_config *b,
+                              int64_t id)
+{
+    return quorum_config_is_voter(a, id) && quorum_config_is_voter(b, id) &&
+           config_same_addresses(&a->member[quorum_config_find(a, id)],
+                                 &b->member[quorum_config_find(b, id)]);
 }
 
 bool quorum_config_same_members(const struct quorum_config *a, const struct quorum_config *b)

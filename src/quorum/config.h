@@ -71,6 +71,7 @@ struct quorum_config {
 void quorum_config_init(struct quorum_config *c);
 void quorum_config_fini(struct quorum_config *c);
 void quorum_member_fini(struct quorum_member *m);
+void quorum_config_copy(struct quorum_config *to, const struct quorum_config *from);
 
 /* --- asking --- */
 
@@ -87,6 +88,10 @@ bool quorum_config_contains(const struct quorum_config *c, const struct quorum_s
 
 /* The same version, or the same members: id, role, addresses. */
 bool quorum_config_equal(const struct quorum_config *a, const struct quorum_config *b);
+
+/* Whether that server is a voter of both and has the same address in both. */
+bool quorum_config_same_voter(const struct quorum_config *a, const struct quorum_config *b,
+                              int64_t id);
 
 /* The same ids in the same roles, wherever they are reached. */
 bool quorum_config_same_members(const struct quorum_config *a, const struct quorum_config *b);

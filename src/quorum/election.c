@@ -17,6 +17,7 @@ enum {
     ANSWERS = 64,
     ANSWERS_WINDOW_US = 100 * 1000,
     LIST_BYTES = 4096, /* of members, in a line of the log */
+    NO_ROUND = 0, /* before every round: who looks for a leader answers and does not count it */
 };
 
 /* The states of a member, and one more: the role is over and START has not come. */
@@ -25,7 +26,7 @@ enum { IDLE = MEMBER_OBSERVING + 1, N_PHASES };
 #define SETTLED (1 << MEMBER_FOLLOWING | 1 << MEMBER_LEADING | 1 << MEMBER_OBSERVING)
 
 static const uint8_t election_may_follow[N_PHASES] = {
-    [IDLE] = 1 << MEMBER_LOOKING,
+    [IDLE] = 1 << MEMBER_LOOKING | SETTLED,
     [MEMBER_LOOKING] = SETTLED | 1 << MEMBER_LOOKING | 1 << IDLE,
     [MEMBER_FOLLOWING] = 1 << MEMBER_LOOKING | 1 << IDLE,
     [MEMBER_LEADING] = 1 << MEMBER_LOOKING | 1 << IDLE,
@@ -55,6 +56,9 @@ struct election {
     int me;             /* index, or -1: in no list */
     bool voter;
     bool observer;
+    bool observes_unlisted; /* what a server is that is in no list */
+    bool lists_change;
+    const struct quorum_config *next; /* NULL: none */
     int64_t min_interval_us, max_interval_us;
 
     int phase;        /* enum member_state, or IDLE */
@@ -264,13 +268,15 @@ static struct vote election_first_vote(const struct election *e)
 
 /* --- telling --- */
 
-static void election_tell(struct election *e, int64_t id, struct election_effects *out)
+static void election_say(struct election *e, int64_t id, int64_t round,
+                         struct election_effects *out)
 {
     struct notification n = election_vote(e);
     struct election_effect *effect = election_add_effect(out);
     size_t start = out->bytes.len;
 
     n.config = strbuf_bytes(&e->text);
+    n.election_epoch = round;
     if (e->voter && n.leader == nobody.leader) {
         n.leader = id; /* election.h: a vote for nobody */
     }
@@ -279,13 +285,34 @@ static void election_tell(struct election *e, int64_t id, struct election_effect
     effect->bytes.len = out->bytes.len - start;
 }
 
-static void election_tell_voters(struct election *e, int64_t now_us, struct election_effects *out)
+static void election_tell(struct election *e, int64_t id, struct election_effects *out)
+{
+    election_say(e, id, e->round, out);
+}
+
+/* Those who are voters in the next list only count for nothing here, and are asked at once. */
+static void election_ask_next(struct election *e, struct election_effects *out)
+{
+    for (size_t i = 0; e->next != NULL && i < e->next->n_members; i++) {
+        int64_t id = e->next->member[i].id;
+
+        if (!e->next->member[i].observer && id != e->id && !quorum_config_is_voter(e->config, id)) {
+            election_say(e, id, NO_ROUND, out);
+        }
+    }
+}
+
+/* `ask`: those who were not heard in this round are asked (election.h), the others told. */
+static void election_tell_voters(struct election *e, int64_t now_us, bool ask,
+                                 struct election_effects *out)
 {
     for (size_t i = 0; i < e->config->n_members; i++) {
         if (quorum_set_has(&e->config->voters, (int)i) && (int)i != e->me) {
-            election_tell(e, e->config->member[i].id, out);
+            election_say(e, e->config->member[i].id,
+                         ask && !e->in_round[i].present ? NO_ROUND : e->round, out);
         }
     }
+    election_ask_next(e, out);
     e->resend_us = now_us + e->interval_us;
 }
 
@@ -297,7 +324,7 @@ static void election_propose(struct election *e, int64_t now_us, struct vote vot
     if (e->voter) {
         e->in_round[e->me] = (struct heard){true, MEMBER_LOOKING, vote, e->round, 0};
     }
-    election_tell_voters(e, now_us, out);
+    election_tell_voters(e, now_us, false, out);
 }
 
 /* --- the outcome --- */
@@ -507,8 +534,12 @@ static void election_hear_voter(struct election *e, int64_t now_us, int index,
 /* Who does not vote asks for the leader. While there is none it is answered, too, and once more
  * when there is one. */
 static void election_hear_other(struct election *e, int64_t now_us, int64_t id, int index,
-                                struct election_effects *out)
+                                enum member_state state, struct election_effects *out)
 {
+    if (e->lists_change && state != MEMBER_LOOKING) {
+        return; /* it has a leader; it may be that it only answers */
+    }
+
     if (e->phase == MEMBER_LOOKING && index >= 0) {
         quorum_set_add(&e->asked, index);
     }
@@ -532,6 +563,9 @@ static void election_compare_lists(const struct election *e, int64_t id, struct 
     if (bytes_is_null(text) || bytes_equal(text, strbuf_bytes(&e->text))) {
         return;
     }
+    if (e->lists_change) {
+        return; /* they are on their way from one to the next */
+    }
     strbuf_init(&why, LIST_BYTES);
     strbuf_init(&here, LIST_BYTES);
     strbuf_init(&there, LIST_BYTES);
@@ -551,6 +585,24 @@ static void election_compare_lists(const struct election *e, int64_t id, struct 
     strbuf_fini(&there);
 }
 
+static bool election_is_newer(const struct election *e, struct bytes text)
+{
+    struct quorum_config other;
+    struct strbuf why;
+    bool is_newer = false;
+
+    if (!e->lists_change || bytes_is_null(text) || bytes_equal(text, strbuf_bytes(&e->text))) {
+        return false;
+    }
+    strbuf_init(&why, LIST_BYTES);
+    if (quorum_config_read(&other, text, &why)) {
+        is_newer = other.version > e->config->version;
+        quorum_config_fini(&other);
+    }
+    strbuf_fini(&why);
+    return is_newer;
+}
+
 static void election_hear(struct election *e, int64_t now_us, const struct election_input *in,
                           struct election_effects *out)
 {
@@ -567,6 +619,14 @@ static void election_hear(struct election *e, int64_t now_us, const struct elect
         return;
     }
     election_compare_lists(e, in->id, n.config);
+    if (election_is_newer(e, n.config)) {
+        struct election_effect *effect = election_add_effect(out);
+
+        *effect = (struct election_effect){.kind = ELECTION_NEWER_LIST, .list = n.config};
+        if (e->phase == MEMBER_LOOKING) {
+            return;
+        }
+    }
     h = (struct heard){.present = true,
                        .state = n.state,
                        .vote = {n.leader, n.zxid, n.peer_epoch},
@@ -575,7 +635,7 @@ static void election_hear(struct election *e, int64_t now_us, const struct elect
     if (quorum_config_is_voter(e->config, in->id)) {
         election_hear_voter(e, now_us, index, &h, out);
     } else {
-        election_hear_other(e, now_us, in->id, index, out);
+        election_hear_other(e, now_us, in->id, index, n.state, out);
     }
 }
 
@@ -603,6 +663,19 @@ static void election_start(struct election *e, int64_t now_us, const struct elec
     election_consider(e, now_us, out);
 }
 
+static void election_follow(struct election *e, int64_t now_us, const struct election_input *in,
+                            struct election_effects *out)
+{
+    ASSERT(e->phase == IDLE);
+    ASSERT(quorum_config_is_voter(e->config, in->id));
+    e->own = election_own_vote(e, in->zxid, in->epoch);
+    e->deaf = false;
+    e->began_us = now_us;
+    e->vote = (struct vote){in->id, in->zxid, in->epoch};
+    e->asked = QUORUM_SET_EMPTY;
+    election_settle(e, now_us, "the last leader has named it", out);
+}
+
 static void election_tick(struct election *e, int64_t now_us, struct election_effects *out)
 {
     if (now_us < election_next_us(e)) {
@@ -614,7 +687,7 @@ static void election_tick(struct election *e, int64_t now_us, struct election_ef
     }
     e->interval_us *= 2;
     e->interval_us = e->interval_us < e->max_interval_us ? e->interval_us : e->max_interval_us;
-    election_tell_voters(e, now_us, out);
+    election_tell_voters(e, now_us, true, out);
 }
 
 static void election_refused(struct election *e, int64_t now_us, int64_t id,
@@ -670,6 +743,9 @@ void election_step(struct election *e, int64_t now_us, const struct election_inp
     case ELECTION_LEAVE:
         election_move(e, IDLE);
         break;
+    case ELECTION_DESIGNATED:
+        election_follow(e, now_us, in, out);
+        break;
     case ELECTION_REFUSED:
         election_refused(e, now_us, in->id, out);
         break;
@@ -683,27 +759,46 @@ void election_step(struct election *e, int64_t now_us, const struct election_inp
 
 /* --- life, and questions --- */
 
+void election_take_config(struct election *e, const struct quorum_config *config)
+{
+    size_t n = config->n_members;
+
+    ASSERT(e->phase != MEMBER_LOOKING);
+    e->config = config;
+    strbuf_clear(&e->text);
+    quorum_config_write(e->config, &e->text);
+    e->me = quorum_config_find(e->config, e->id);
+    e->observer = e->me >= 0 ? e->config->member[e->me].observer : e->observes_unlisted;
+    e->voter = e->me >= 0 && !e->observer;
+    free(e->in_round);
+    free(e->outside);
+    e->in_round = must_zalloc((n + 1) * sizeof(*e->in_round));
+    e->outside = must_zalloc((n + 1) * sizeof(*e->outside));
+    e->refused = e->asked = QUORUM_SET_EMPTY;
+    election_check(e);
+}
+
+void election_take_next(struct election *e, const struct quorum_config *next)
+{
+    e->next = next;
+}
+
 struct election *election_new(const struct election_options *options)
 {
     struct election *e = must_zalloc(sizeof(*e));
-    size_t n = options->config->n_members;
     int64_t min_ms = options->min_interval_ms, max_ms = options->max_interval_ms;
 
     ASSERT(options->id >= 0);
     ASSERT(min_ms >= 0 && max_ms >= 0);
     e->id = options->id;
-    e->config = options->config;
+    e->observes_unlisted = options->observer;
+    e->lists_change = options->lists_change;
     strbuf_init(&e->text, STRBUF_NO_LIMIT);
-    quorum_config_write(e->config, &e->text);
-    e->me = quorum_config_find(e->config, e->id);
-    e->observer = e->me >= 0 ? e->config->member[e->me].observer : options->observer;
-    e->voter = e->me >= 0 && !e->observer;
     e->min_interval_us = (min_ms > 0 ? min_ms : MIN_INTERVAL_MS) * 1000;
     e->max_interval_us = (max_ms > 0 ? max_ms : MAX_INTERVAL_MS) * 1000;
     e->phase = IDLE;
     e->final_us = INT64_MAX;
-    e->in_round = must_zalloc((n + 1) * sizeof(*e->in_round));
-    e->outside = must_zalloc((n + 1) * sizeof(*e->outside));
+    election_take_config(e, options->config);
     return e;
 }
 

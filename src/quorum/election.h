@@ -26,6 +26,14 @@
  * Java's members wait their 200 ms in any case: who follows one of them finds its quorum port
  * closed for so long, and has to try again.
  *
+ * Unanswered, a proposal is repeated in growing intervals; who has not been heard in this round is
+ * *asked* instead: it gets the same message with a round before all. Everybody who looks for a
+ * leader answers a message of an earlier round with its vote and leaves it at that, Java's members
+ * too; but they do not answer a worse vote of their own round, and may have told their vote when
+ * this server was still in a role. It would have to wait for their next interval, which grows up
+ * to a minute. What is asked need not be told: the answer is a better vote, which is taken over and
+ * told to all, or a worse one, which is answered.
+ *
  * While not LOOKING the vote of the last election is told to whoever asks, for ever.
  *
  * Who cannot listen for learners is *deaf*, and abstains: it must not be elected, for its learners
@@ -48,6 +56,7 @@ struct election_options {
     int64_t id;                         /* of this server */
     bool observer;                      /* of a server in no list: whether it would vote */
     const struct quorum_config *config; /* stays the caller's, and as it is */
+    bool lists_change;       /* a newer list that somebody tells is taken over: NEWER_LIST */
     int64_t min_interval_ms; /* 0: 200. Unanswered, a proposal is sent again after this */
     int64_t max_interval_ms; /* 0: 60000. The interval doubles up to this */
 };
@@ -60,6 +69,8 @@ enum election_input_kind {
     ELECTION_SYNCED,       /* epoch: the role is taken up; the vote has this epoch from now on */
     ELECTION_LEAVE,        /* the role is over. Nothing is sent until START */
     ELECTION_REFUSED,      /* id: nobody listens where that server should */
+    ELECTION_DESIGNATED,   /* id, zxid, epoch: the role is over, and that server leads; instead of
+                              START */
     ELECTION_HEARS,        /* this server can listen now: it stands, if it is LOOKING */
 };
 
@@ -73,8 +84,10 @@ struct election_input {
 };
 
 enum election_effect_kind {
-    ELECTION_NOTIFY,  /* id, bytes: a whole frame for that server, which is never this one */
-    ELECTION_ELECTED, /* id, state: the leader, and what this server is now */
+    ELECTION_NOTIFY,     /* id, bytes: a whole frame for that server, which is never this one */
+    ELECTION_ELECTED,    /* id, state: the leader, and what this server is now */
+    ELECTION_NEWER_LIST, /* list: somebody has told a list of a later version. Who does not serve is
+                            to follow it: LEAVE, election_take_config(), START */
 };
 
 struct election_effect {
@@ -82,7 +95,8 @@ struct election_effect {
     int64_t id;
     struct bytes bytes; /* lent until the effects are cleared or added to */
     enum member_state state;
-    size_t offset; /* private */
+    struct bytes list; /* points into the input */
+    size_t offset;     /* private */
 };
 
 /* In order. The caller carries them out and clears them. */
@@ -99,6 +113,12 @@ void election_effects_clear(struct election_effects *e);
 
 struct election *election_new(const struct election_options *options);
 void election_free(struct election *e);
+
+/* Another list of members, while it is IDLE, or in a role that the list allows. */
+void election_take_config(struct election *e, const struct quorum_config *config);
+
+/* The list that may follow; NULL: none. Its voters are told, too: they may know that it does. */
+void election_take_next(struct election *e, const struct quorum_config *next);
 
 void election_step(struct election *e, int64_t now_us, const struct election_input *in,
                    struct election_effects *out);

@@ -8,7 +8,7 @@
 #include "base/broken.h"
 #include "base/memory.h"
 
-void history_init(struct history *h, int64_t base)
+void history_begin(struct history *h, int64_t base)
 {
     *h = (struct history){.base = base};
 }
@@ -23,7 +23,7 @@ void history_fini(struct history *h)
 
 void history_copy(struct history *to, const struct history *from)
 {
-    history_init(to, from->base);
+    history_begin(to, from->base);
     if (from->n_runs > 0) {
         to->runs = must_alloc(from->n_runs * sizeof *to->runs);
         memcpy(to->runs, from->runs, from->n_runs * sizeof *to->runs);

@@ -44,7 +44,7 @@ static inline int64_t zxid_make(int64_t epoch, int64_t counter)
 }
 
 /* Ends with `base`, no records. */
-void history_init(struct history *h, int64_t base);
+void history_begin(struct history *h, int64_t base);
 void history_fini(struct history *h);
 void history_copy(struct history *to, const struct history *from);
 

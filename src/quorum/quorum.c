@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "quorum/quorum.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/logging.h"
 #include "base/memory.h"
 #include "quorum/zab.h"
 
@@ -14,6 +16,7 @@ enum broken_rule broken_rule = BROKEN_NONE;
 enum {
     REST_FIRST_US = 5 * 1000,
     REST_LAST_US = 1000 * 1000,
+    SHY_TICKS = 2,
 };
 
 /* --- effects --- */
@@ -96,19 +99,6 @@ void quorum_commit(struct quorum *q, int64_t zxid)
     quorum_emit(q, QUORUM_DO_COMMIT)->zxid = zxid;
 }
 
-bool quorum_is_enough(const struct quorum *q, const struct quorum_set *set)
-{
-    if (BROKEN(QUORUM_COUNT)) {
-        size_t n = 0;
-
-        for (int i = 0; i < (int)q->config->n_members; i++) {
-            n += quorum_set_has(set, i) && quorum_set_has(&q->config->voters, i);
-        }
-        return 2 * n >= q->config->n_voters - 1;
-    }
-    return quorum_config_contains(q->config, set);
-}
-
 /* --- phases --- */
 
 static const uint8_t may_follow[N_QUORUM_PHASES] = {
@@ -142,6 +132,7 @@ static void quorum_check(const struct quorum *q)
     ASSERT((q->phase == QUORUM_LEADING) || (q->leader.n_peers == 0 && q->leader.n_wishes == 0));
     ASSERT((q->phase == QUORUM_LEARNING) || (q->learner.link == 0));
     memory_check(q);
+    members_check(q);
     if (q->phase != QUORUM_NEW && q->phase != QUORUM_MENDING) {
         ASSERT(q->accepted_epoch >= q->current_epoch);
     }
@@ -176,6 +167,37 @@ static void take_role(struct quorum *q, int64_t leader, enum member_state role)
     }
 }
 
+static bool is_serving(const struct quorum *q)
+{
+    return (q->phase == QUORUM_LEADING && q->leader.phase == LEADER_ACTIVE) ||
+           (q->phase == QUORUM_LEARNING && q->learner.phase == LEARNER_SERVING);
+}
+
+static void begin_election(struct quorum *q, int64_t last);
+
+/* Somebody knows a list that became active when we were away: the election begins again, among
+ * those. Who leads alone, by a list that has only itself, hears of it in this way, too. */
+static void take_newer_list(struct quorum *q, struct bytes text)
+{
+    bool looks = q->phase == QUORUM_LOOKING;
+    struct quorum_config told;
+
+    if (is_serving(q) || q->phase == QUORUM_STOPPING || !members_read(text, &told)) {
+        return;
+    }
+    if (looks) {
+        election_step(q->election, q->now_us, &(struct election_input){.kind = ELECTION_LEAVE},
+                      &q->elected);
+    } else {
+        quorum_leave(q, "others have a later list of members");
+    }
+    members_adopt(q, &told);
+    quorum_config_fini(&told);
+    if (looks) {
+        begin_election(q, history_last(&q->history));
+    }
+}
+
 static void ask_election(struct quorum *q, const struct election_input *in)
 {
     size_t before = q->elected.n;
@@ -185,6 +207,10 @@ static void ask_election(struct quorum *q, const struct election_input *in)
         if (q->elected.effect[i].kind == ELECTION_ELECTED) {
             take_role(q, q->elected.effect[i].id, q->elected.effect[i].state);
             return; /* the last word of an election */
+        }
+        if (q->elected.effect[i].kind == ELECTION_NEWER_LIST) {
+            take_newer_list(q, q->elected.effect[i].list);
+            return; /* another election has begun */
         }
     }
 }
@@ -216,6 +242,29 @@ static void stand_if_we_can(struct quorum *q)
     }
 }
 
+/* They have elected us and nobody came: it may be that they cannot, because the packets to our
+ * quorum port are dropped on the way. They would elect us again, in vain, without end. So we let
+ * them have another one, if one has as much as we have; not for long, because those who were only
+ * slow wait with us. */
+static void become_shy(struct quorum *q)
+{
+    int64_t shy_us = ticks_us(q, SHY_TICKS);
+
+    q->unreached = false;
+    q->shy_until_us = q->now_us + shy_us;
+    log_warn("nobody has connected to this leader within initLimit: perhaps its quorum port cannot "
+             "be reached. For %" PRId64 " ms it votes for another one",
+             shy_us / 1000);
+}
+
+static void begin_election(struct quorum *q, int64_t last)
+{
+    ask_election(q, &(struct election_input){.kind = ELECTION_START,
+                                             .zxid = last,
+                                             .epoch = q->current_epoch,
+                                             .deaf = abstains(q)});
+}
+
 /* P9: the vote is not behind anything that was ever acked, so `last` is all that is logged. */
 static void look(struct quorum *q, int64_t last)
 {
@@ -223,22 +272,16 @@ static void look(struct quorum *q, int64_t last)
     q->looking_since_us = q->now_us;
     q->role = MEMBER_LOOKING;
     q->leader_sid = SID_NOBODY;
+    if (q->unreached) {
+        become_shy(q);
+    }
     ASSERT(q->committed == history_last(&q->history));
-    ask_election(q, &(struct election_input){.kind = ELECTION_START,
-                                             .zxid = last,
-                                             .epoch = q->current_epoch,
-                                             .deaf = abstains(q)});
+    begin_election(q, last);
 }
 
 void quorum_synced(struct quorum *q, int64_t epoch)
 {
     ask_election(q, &(struct election_input){.kind = ELECTION_SYNCED, .epoch = epoch});
-}
-
-static bool is_serving(const struct quorum *q)
-{
-    return (q->phase == QUORUM_LEADING && q->leader.phase == LEADER_ACTIVE) ||
-           (q->phase == QUORUM_LEARNING && q->learner.phase == LEARNER_SERVING);
 }
 
 void quorum_leave(struct quorum *q, const char *reason)
@@ -253,6 +296,13 @@ void quorum_leave(struct quorum *q, const char *reason)
     quorum_move(q, QUORUM_STOPPING);
     quorum_emit(q, QUORUM_DO_STOP)->reason = reason;
     ask_election(q, &(struct election_input){.kind = ELECTION_LEAVE});
+    members_drop_old(q);
+}
+
+void quorum_hand_over(struct quorum *q, int64_t leader, const char *reason)
+{
+    quorum_leave(q, reason);
+    q->designated = leader;
 }
 
 /* --- beginning and end of a role --- */
@@ -276,13 +326,15 @@ static void mend_epochs(struct quorum *q)
 
 static void start(struct quorum *q, const struct quorum_input *in)
 {
+    bool mends;
+
     ASSERT(q->phase == QUORUM_NEW);
     ASSERT(in->zxid >= 0);
     history_fini(&q->history);
     if (in->history != NULL) {
         history_copy(&q->history, in->history);
     } else {
-        history_init(&q->history, in->zxid);
+        history_begin(&q->history, in->zxid);
     }
     ASSERT(history_last(&q->history) == in->zxid);
     q->durable = in->zxid;
@@ -293,7 +345,9 @@ static void start(struct quorum *q, const struct quorum_input *in)
     q->diverged = in->diverged;
     ASSERT(!q->diverged || in->zxid > 0); /* there is a tree that can be wrong */
     mend_epochs(q);
-    if (q->out->count > 0) {
+    mends = q->out->count > 0;
+    members_recover(q, in->next, in->next_is_saved);
+    if (mends) {
         quorum_move(q, QUORUM_MENDING);
     } else {
         look(q, in->zxid);
@@ -334,6 +388,24 @@ static void rest(struct quorum *q, int64_t rest_us)
     q->least_rest_us = 0;
 }
 
+/* Nobody is elected: the last leader has named the next one. */
+static void follow_designated(struct quorum *q, int64_t zxid)
+{
+    int64_t leader = q->designated;
+
+    q->designated = SID_NOBODY;
+    if (leader == q->options.sid && abstains(q)) {
+        look(q, zxid);
+        return;
+    }
+    quorum_move(q, QUORUM_LOOKING);
+    q->looking_since_us = q->now_us;
+    q->role = MEMBER_LOOKING;
+    ask_election(
+        q, &(struct election_input){
+               .kind = ELECTION_DESIGNATED, .id = leader, .zxid = zxid, .epoch = q->current_epoch});
+}
+
 /* The tree has all that is logged, committed or not: it is our history, and if we lead it will be
  * everybody's. */
 static void stopped(struct quorum *q, int64_t zxid)
@@ -345,7 +417,9 @@ static void stopped(struct quorum *q, int64_t zxid)
     ASSERT(zxid == history_last(&q->history));
     q->durable = zxid;
     q->committed = zxid;
-    if (rest_us == 0) {
+    if (q->designated != SID_NOBODY) {
+        follow_designated(q, zxid);
+    } else if (rest_us == 0) {
         look(q, vote);
     } else {
         rest(q, rest_us);
@@ -374,6 +448,7 @@ static void log_durable(struct quorum *q, int64_t zxid)
 static void truncated(struct quorum *q, int64_t zxid)
 {
     history_cut(&q->history, zxid);
+    members_forget_after(q, zxid);
     recent_clear(&q->recent);
     q->durable = zxid;
     q->committed = zxid;
@@ -384,7 +459,8 @@ static void truncated(struct quorum *q, int64_t zxid)
 static void snapshot_loaded(struct quorum *q, int64_t zxid)
 {
     history_fini(&q->history);
-    history_init(&q->history, zxid);
+    history_begin(&q->history, zxid);
+    members_forget_after(q, zxid);
     recent_clear(&q->recent);
     q->durable = zxid;
     q->committed = zxid;
@@ -408,6 +484,9 @@ static void note(struct quorum *q, const struct quorum_input *in)
     switch (in->kind) {
     case QUORUM_IN_EPOCH_SAVED:
         epoch_saved(q, in->which, in->epoch);
+        break;
+    case QUORUM_IN_CONFIG_SAVED:
+        members_saved(q);
         break;
     case QUORUM_IN_LOG_DURABLE:
         log_durable(q, in->zxid);
@@ -553,24 +632,22 @@ struct quorum *quorum_new(const struct quorum_options *options)
     ASSERT(options->sync_limit > 0);
     q->options = *options;
     prng_seed(&q->prng, options->seed);
-    q->config = options->config;
-    q->self = quorum_config_is_voter(q->config, options->sid) && !options->observer
-                  ? quorum_config_find(q->config, options->sid)
-                  : -1;
+    list_init(&q->leader.peers);
+    members_init(q, options->config);
     q->role = MEMBER_LOOKING;
     q->leader_sid = SID_NOBODY;
-    strbuf_init(&q->config_text, STRBUF_NO_LIMIT);
-    quorum_config_write(q->config, &q->config_text);
+    q->designated = SID_NOBODY;
+    strbuf_init(&q->leader.activation, STRBUF_NO_LIMIT);
     q->election =
         election_new(&(struct election_options){.id = options->sid,
                                                 .observer = options->observer,
-                                                .config = q->config,
+                                                .config = q->list[LIST_ACTIVE],
+                                                .lists_change = options->config_of != NULL,
                                                 .min_interval_ms = options->min_notification_ms,
                                                 .max_interval_ms = options->max_notification_ms});
     election_effects_init(&q->elected);
-    history_init(&q->history, 0);
+    history_begin(&q->history, 0);
     recent_init(&q->recent, options->recent_bytes);
-    list_init(&q->leader.peers);
     learner_init(q);
     return q;
 }
@@ -588,7 +665,8 @@ void quorum_free(struct quorum *q)
     history_fini(&q->history);
     election_effects_fini(&q->elected);
     election_free(q->election);
-    strbuf_fini(&q->config_text);
+    members_fini(q);
+    strbuf_fini(&q->leader.activation);
     free(q);
 }
 
@@ -640,9 +718,36 @@ struct quorum_status quorum_status(const struct quorum *q)
     peers_for_each (p, q) {
         s.n_links++;
         s.n_synced_observers += p->state == PEER_SERVED && p->observer;
-        s.n_synced_non_voting += p->state == PEER_SERVED && !p->observer && p->index < 0;
+        s.n_synced_non_voting +=
+            p->state == PEER_SERVED && !p->observer && p->seats.at[LIST_ACTIVE] < 0;
         s.n_learners += p->state == PEER_SERVED;
-        s.n_synced_voters += p->state == PEER_SERVED && p->index >= 0;
+        s.n_synced_voters += p->state == PEER_SERVED && p->seats.at[LIST_ACTIVE] >= 0;
     }
     return s;
+}
+
+const struct quorum_config *quorum_active_config(const struct quorum *q)
+{
+    return q->list[LIST_ACTIVE];
+}
+
+bool quorum_is_changing(const struct quorum *q)
+{
+    return q->list[LIST_NEXT] != NULL || q->list[LIST_OLD] != NULL;
+}
+
+bool quorum_could_commit(const struct quorum *q, const struct quorum_config *next)
+{
+    struct quorum_set set = QUORUM_SET_EMPTY;
+    struct peer *p;
+
+    if (quorum_config_is_voter(next, q->options.sid)) {
+        quorum_set_add(&set, quorum_config_find(next, q->options.sid));
+    }
+    peers_for_each (p, q) {
+        if (p->state == PEER_SERVED && !p->observer && quorum_config_is_voter(next, p->sid)) {
+            quorum_set_add(&set, quorum_config_find(next, p->sid));
+        }
+    }
+    return quorum_config_contains(next, &set);
 }

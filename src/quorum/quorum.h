@@ -15,8 +15,9 @@
  * Bytes. What an input points to must stay until its effects are carried out: effects point into
  * it. What effects point to is lent until the next step.
  *
- * Order. The log's jobs (TRUNCATE, LOAD_SNAPSHOT, SAVE_EPOCH, APPEND) are done in the order in
- * which they were asked for, and answered in that order. STOPPED comes after all their answers. */
+ * Order. The log's jobs (TRUNCATE, LOAD_SNAPSHOT, SAVE_EPOCH, SAVE_CONFIG, APPEND) are done in the
+ * order in which they were asked for, and answered in that order. STOPPED comes after all their
+ * answers. */
 #ifndef PAWL_QUORUM_QUORUM_H
 #define PAWL_QUORUM_QUORUM_H
 
@@ -39,7 +40,7 @@ enum quorum_epoch {
 struct quorum_options {
     int64_t sid;
     bool observer;                      /* peerType=observer */
-    const struct quorum_config *config; /* outlives the quorum */
+    const struct quorum_config *config; /* the active one; copied */
     int64_t tick_ms;
     int64_t init_limit;    /* in ticks, as all limits */
     int64_t sync_limit;    /* */
@@ -50,6 +51,10 @@ struct quorum_options {
     int64_t observer_pause_ms; /* an observer rests for a part of it before it looks again */
     uint64_t seed;             /* of the little that is left to chance */
 
+    /* The text of the list of members that a log payload makes; false: none. NULL: the list is for
+     * ever that of `config`, and what others say of it is passed over (reconfigEnabled=false). */
+    bool (*config_of)(struct bytes payload, struct bytes *text);
+
     /* Appends what a PING is answered with, the sessions heard from since the last one (struct
      * session_touch each), and forgets them. Called inside a step; must not step. */
     void (*touches)(void *host, struct strbuf *out);
@@ -59,6 +64,8 @@ struct quorum_options {
 enum quorum_input_kind {
     QUORUM_IN_START,        /* last_zxid, accepted, current, history: once, first: as recovered;
                                deaf: the quorum port cannot be had, nobody could follow us;
+                               next: the newest list of members that was saved, or that the tree
+                               has, if it is not active; whether it was saved;
                                diverged: the tree is known not to be what the history makes
                                (store/diverged.h). We lead nobody, and take only a whole tree */
     QUORUM_IN_TICK,         /* time has passed: at least every tick/2 and at quorum_next_us() */
@@ -74,6 +81,7 @@ enum quorum_input_kind {
 
     QUORUM_IN_LOG_DURABLE,     /* zxid: the log is on disk up to here */
     QUORUM_IN_EPOCH_SAVED,     /* which, epoch */
+    QUORUM_IN_CONFIG_SAVED,    /* the oldest SAVE_CONFIG is on disk */
     QUORUM_IN_TRUNCATED,       /* zxid: the log ends there, later snapshots are gone, tree reloaded.
                                   The last one as before: it cannot be cut there, all is as it was */
     QUORUM_IN_SNAPSHOT_LOADED, /* zxid: on disk, older logs out of use, and the tree is this */
@@ -112,6 +120,8 @@ struct quorum_input {
     int64_t accepted_epoch;
     int64_t current_epoch;
     const struct history *history; /* copied; ends with `zxid`. NULL: nothing but `zxid` is known */
+    const struct quorum_config *next; /* copied; NULL: none */
+    bool next_is_saved;
     bool deaf;
     bool diverged;
 };
@@ -141,6 +151,10 @@ enum quorum_effect_kind {
     QUORUM_DO_TRUNCATE,      /* zxid: TRUNCATED. No PACKET of the leader's link before that */
     QUORUM_DO_SAVE_EPOCH,    /* which, epoch: EPOCH_SAVED */
     QUORUM_DO_APPEND,        /* zxid, bytes: to the log; LOG_DURABLE some time */
+    QUORUM_DO_SAVE_CONFIG,   /* config: the next list of members, NULL: none; CONFIG_SAVED */
+    QUORUM_DO_ACTIVATE,      /* config: the active list from now on, saved as that behind what was
+                                saved before; without a next one, unless SAVE_CONFIG follows. No
+                                answer */
 
     QUORUM_DO_COMMIT, /* zxid: apply up to and including; it may not be durable here yet */
     QUORUM_DO_LEAD,   /* epoch: serve as leader; the first zxid is epoch << 32 | 1 */
@@ -165,6 +179,7 @@ struct quorum_effect {
     enum member_state role;
     struct bytes bytes;
     struct packet packet;
+    const struct quorum_config *config;
     const char *reason; /* a constant */
 };
 
@@ -211,5 +226,11 @@ struct quorum_status {
     uint64_t n_diffs, n_snapshots; /* that learners were synchronised by, in all roles */
 };
 struct quorum_status quorum_status(const struct quorum *q);
+
+/* For a leader's decision about a new list: the active one; whether another change is under way;
+ * whether enough of the new one's voters are synchronised to commit it. */
+const struct quorum_config *quorum_active_config(const struct quorum *q);
+bool quorum_is_changing(const struct quorum *q);
+bool quorum_could_commit(const struct quorum *q, const struct quorum_config *next);
 
 #endif

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/assert.h"
+#include "quorum/config.h"
 
 static void put_zxid(struct strbuf *out, int64_t zxid)
 {
@@ -123,6 +124,7 @@ static const char *const input_names[] = {
     [QUORUM_IN_PACKET] = "PACKET",
     [QUORUM_IN_LOG_DURABLE] = "LOG_DURABLE",
     [QUORUM_IN_EPOCH_SAVED] = "EPOCH_SAVED",
+    [QUORUM_IN_CONFIG_SAVED] = "CONFIG_SAVED",
     [QUORUM_IN_TRUNCATED] = "TRUNCATED",
     [QUORUM_IN_SNAPSHOT_LOADED] = "SNAPSHOT_LOADED",
     [QUORUM_IN_LOAD_FAILED] = "LOAD_FAILED",
@@ -152,6 +154,7 @@ void trace_input(struct strbuf *out, const struct quorum_input *in)
         strbuf_append_str(out, in->diverged ? " diverged" : "");
         break;
     case QUORUM_IN_TICK:
+    case QUORUM_IN_CONFIG_SAVED:
     case QUORUM_IN_RESIGN:
     case QUORUM_IN_LISTEN_FAILED:
     case QUORUM_IN_HEARS:
@@ -220,6 +223,8 @@ static const char *const effect_names[] = {
     [QUORUM_DO_TRUNCATE] = "TRUNCATE",
     [QUORUM_DO_SAVE_EPOCH] = "SAVE_EPOCH",
     [QUORUM_DO_APPEND] = "APPEND",
+    [QUORUM_DO_SAVE_CONFIG] = "SAVE_CONFIG",
+    [QUORUM_DO_ACTIVATE] = "ACTIVATE",
     [QUORUM_DO_COMMIT] = "COMMIT",
     [QUORUM_DO_LEAD] = "LEAD",
     [QUORUM_DO_SERVE] = "SERVE",
@@ -228,6 +233,17 @@ static const char *const effect_names[] = {
     [QUORUM_DO_SYNCED] = "SYNCED",
     [QUORUM_DO_LINK_GONE] = "LINK_GONE",
 };
+
+static void put_list(struct strbuf *out, const struct quorum_config *list)
+{
+    if (list == NULL) {
+        strbuf_append_str(out, " none");
+        return;
+    }
+    put_zxid(out, list->version);
+    strbuf_append_str(out, ": ");
+    quorum_config_list(list, out);
+}
 
 void trace_effect(struct strbuf *out, const struct quorum_effect *e)
 {
@@ -276,6 +292,10 @@ void trace_effect(struct strbuf *out, const struct quorum_effect *e)
     case QUORUM_DO_APPEND:
         put_zxid(out, e->zxid);
         put_size(out, e->bytes);
+        break;
+    case QUORUM_DO_SAVE_CONFIG:
+    case QUORUM_DO_ACTIVATE:
+        put_list(out, e->config);
         break;
     case QUORUM_DO_LEAD:
         strbuf_printf(out, " epoch %" PRId64, e->epoch);

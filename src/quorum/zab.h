@@ -17,6 +17,23 @@
 #include "quorum/quorum.h"
 #include "quorum/recent.h"
 
+/* The lists of members that count: zab_members.c. */
+enum list_kind {
+    LIST_ACTIVE, /* always there */
+    LIST_NEXT,   /* proposed, or told by a leader, and not active yet */
+    LIST_OLD, /* an active leader's: was active when something was proposed that is not committed */
+    N_LISTS,
+};
+
+/* A server's index in each list, where it is a voter there; else -1. */
+struct seats {
+    int at[N_LISTS];
+};
+
+struct tally {
+    struct quorum_set set[N_LISTS];
+};
+
 /* A learner as its leader sees it.
  *
  *   GREETING --INFO--> INFORMED --(epoch saved)--> INVITED --ACKEPOCH--> JOINING
@@ -38,8 +55,9 @@ struct peer {
     link_id id;
     enum peer_state state;
     int64_t sid;
-    int index; /* in the configuration, if it is a voter there; else -1 and it never counts */
-    bool observer;
+    struct seats seats;
+    bool observer;          /* it acks nothing that is proposed; what it says before that counts */
+    int64_t config_version; /* of its active list, as it was when it came */
     int64_t accepted_epoch;
     int64_t current_epoch; /* -1: its promise does not count */
     int64_t last_zxid;     /* its own, as told with ACKEPOCH */
@@ -84,9 +102,11 @@ struct leader {
     int64_t epoch;       /* from NAMING on */
     int64_t deadline_us; /* of the phase; INT64_MAX: none */
     int64_t next_ping_us;
+    bool reached; /* a voter has connected */
     struct list peers;
     size_t n_peers;
-    int64_t last_assigned; /* ids for learners without one: -1, -2, ... */
+    int64_t last_assigned;    /* ids for learners without one: -1, -2, ... */
+    struct strbuf activation; /* what packets under way point to */
 
     /* Confirmation that we still lead, for syncs: one round at a time, any number of wishes. */
     struct wish *wishes; /* a ring, oldest first */
@@ -134,6 +154,7 @@ struct learner {
     int64_t snapshot_zxid;  /* what comes up to here is in the snapshot already */
     int64_t unwanted_epoch; /* what its leader sent was of no use, its whole tree is asked for; 0:
                                none. Outlasts roles */
+    int64_t list_version;   /* of NEWLEADER's list, which UPTODATE makes the active one; 0: none */
     uint8_t info_bytes[20]; /* what packets under way point to */
     uint8_t epoch_bytes[4];
     struct strbuf touches;
@@ -168,9 +189,14 @@ enum quorum_phase {
 
 struct quorum {
     struct quorum_options options;
-    const struct quorum_config *config;
+    struct quorum_config *list[N_LISTS];
+    size_t n_saving;           /* changes of LIST_NEXT that are not on disk yet ... */
+    int64_t first_unsaved;     /* ... and the least version among them */
+    int64_t old_last;          /* the last zxid for which LIST_OLD counts */
     struct strbuf config_text; /* as NEWLEADER carries it */
-    int self;                  /* index of a voter, or -1 */
+    struct seats seats;        /* our own */
+    int64_t designated;        /* whom to follow, without an election, when this role has ended;
+                                  SID_NOBODY: whoever is elected */
     struct election *election;
     struct election_effects elected;
 
@@ -180,7 +206,8 @@ struct quorum {
     int64_t rest_us;        /* RESTING until then */
     int64_t least_rest_us;  /* after this role; 0: none, unless it is one of several in vain */
     bool deaf;              /* nobody could follow us: we vote for another (election.h) */
-    int64_t shy_until_us;   /* too few came when we were elected: so do we until then. 0: no */
+    bool unreached;         /* we were elected, and no voter came */
+    int64_t shy_until_us;   /* then we abstain until then. 0: no */
     int n_unloaded;         /* snapshots in a row that could not be taken over */
     struct prng prng;
     int64_t looking_since_us;
@@ -227,7 +254,51 @@ void quorum_synced(struct quorum *q, int64_t epoch);
 /* Leaves the role: STOP, and a new election after STOPPED. */
 void quorum_leave(struct quorum *q, const char *reason);
 
-bool quorum_is_enough(const struct quorum *q, const struct quorum_set *set);
+/* The same, but with the next one known already: the one who was to lead this role's followers. */
+void quorum_hand_over(struct quorum *q, int64_t leader, const char *reason);
+
+/* --- zab_members.c --- */
+
+void members_init(struct quorum *q, const struct quorum_config *config);
+void members_fini(struct quorum *q);
+void members_check(const struct quorum *q);
+
+struct seats members_seats(const struct quorum *q, int64_t sid, bool observes);
+void tally_add(struct tally *t, const struct seats *s);
+
+/* Whether they are a quorum of the active list and of the next one, if there is one. */
+bool members_are_enough(const struct quorum *q, const struct tally *t);
+/* Whether those who are with us can ack for all lists that count. */
+bool members_can_commit(const struct quorum *q,
+                        bool (*is_with_us)(const struct quorum *q, const struct peer *p));
+/* The last zxid that enough of them have on disk. */
+int64_t members_committable(const struct quorum *q);
+
+/* The next list: as recovered; in a proposal, if it has one; as text of a leader's NEWLEADER, and
+ * then a later one is forgotten. Older ones change nothing. False: it cannot be read. */
+void members_recover(struct quorum *q, const struct quorum_config *next, bool is_saved);
+bool members_see_proposal(struct quorum *q, struct bytes payload);
+bool members_hear_leader(struct quorum *q, struct bytes text);
+/* P10: what is on disk and may be acked: a new list counts when it is in its own file, too. */
+int64_t members_ackable(const struct quorum *q, int64_t durable);
+bool members_are_saved(const struct quorum *q);
+void members_saved(struct quorum *q); /* the oldest of them is */
+/* The history ends with `zxid` now. */
+void members_forget_after(struct quorum *q, int64_t zxid);
+/* An elected leader is about to tell its list with NEWLEADER. */
+void members_unite(struct quorum *q, int64_t epoch);
+
+/* Whether this server is what it is in the next list as well, with the same leader. */
+bool members_keep_role(const struct quorum *q);
+/* Who leads when the next list is active. */
+int64_t members_designate(const struct quorum *q);
+/* The next list becomes the active one. If the role does not go on it was left before. */
+void members_activate(struct quorum *q);
+/* So does `told`, a later one that others have active. The role was left. */
+void members_adopt(struct quorum *q, const struct quorum_config *told);
+bool members_read(struct bytes text,
+                  struct quorum_config *out); /* false: it was reported why not */
+void members_drop_old(struct quorum *q);      /* if it is not needed any more */
 
 /* --- zab_leader.c --- */
 
@@ -250,8 +321,20 @@ bool peers_make_room(struct quorum *q, struct peer *newer);
 void peer_move(struct peer *p, enum peer_state next);
 void peer_check(const struct peer *p);
 
-/* Ourselves, and the voters among the learners that are at least there. */
-struct quorum_set peers_at(const struct quorum *q, enum peer_state state);
+/* Ourselves, and the learners that are at least there. */
+struct tally peers_at(const struct quorum *q, enum peer_state state);
+
+/* Whether its word counts in any of the lists. */
+static inline bool peer_counts(const struct peer *p)
+{
+    return p->seats.at[LIST_ACTIVE] >= 0 || p->seats.at[LIST_NEXT] >= 0 ||
+           p->seats.at[LIST_OLD] >= 0;
+}
+
+static inline bool quorum_votes(const struct quorum *q)
+{
+    return q->seats.at[LIST_ACTIVE] >= 0;
+}
 
 /* Every half tick: ends the links of those who are silent, leaves the role when too few are left,
  * and pings the others. */

@@ -41,6 +41,10 @@ void broadcast_propose(struct quorum *q, int64_t zxid, struct bytes payload)
         quorum_leave(q, "the zxids of this epoch are used up");
         return;
     }
+    if (!members_see_proposal(q, payload)) {
+        quorum_leave(q, "a new list of members that cannot be read");
+        return;
+    }
     quorum_append(q, zxid, payload);
     peers_for_each (p, q) {
         if (p->state == PEER_SERVED && !p->observer) {
@@ -54,71 +58,73 @@ void broadcast_propose(struct quorum *q, int64_t zxid, struct bytes payload)
 
 /* --- commit --- */
 
-struct vote_count {
-    int index;
-    int64_t acked;
+/* What of it differs when the transaction is a new list of members. */
+struct announcement {
+    int32_t to_followers, to_observers;
+    struct bytes commit, inform;
 };
 
-/* P4: we have on disk what LOG_DURABLE has told. */
-static size_t count_votes(const struct quorum *q, struct vote_count *votes)
+static void announce(struct quorum *q, int64_t zxid, const struct announcement *a)
 {
-    size_t n = 0;
     struct peer *p;
 
-    votes[n++] = (struct vote_count){q->self, BROKEN(P4) ? history_last(&q->history) : q->durable};
     peers_for_each (p, q) {
-        if (p->index >= 0 && p->state == PEER_SERVED && n < QUORUM_MEMBERS_MAX) {
-            votes[n++] = (struct vote_count){p->index, p->acked};
+        if (p->state != PEER_SERVED || (p->observer && zxid <= p->sent)) {
+            continue;
+        }
+        if (!p->observer) {
+            quorum_send(q, p->id, a->to_followers, zxid, a->commit);
+        } else {
+            quorum_send(q, p->id, a->to_observers, zxid, a->inform);
+            p->sent = zxid;
         }
     }
-    return n;
-}
-
-static void sort_votes(struct vote_count *votes, size_t n)
-{
-    for (size_t i = 1; i < n; i++) {
-        struct vote_count vote = votes[i];
-        size_t at = i;
-
-        for (; at > 0 && votes[at - 1].acked < vote.acked; at--) {
-            votes[at] = votes[at - 1];
-        }
-        votes[at] = vote;
-    }
-}
-
-/* The last zxid that a quorum has on disk; 0: none. */
-static int64_t quorum_has(const struct quorum *q)
-{
-    struct vote_count votes[QUORUM_MEMBERS_MAX];
-    size_t n = count_votes(q, votes);
-    struct quorum_set set = QUORUM_SET_EMPTY;
-
-    sort_votes(votes, n);
-    for (size_t i = 0; i < n; i++) {
-        quorum_set_add(&set, votes[i].index);
-        if (quorum_is_enough(q, &set)) {
-            return votes[i].acked;
-        }
-    }
-    return 0;
 }
 
 static void tell_commit(struct quorum *q, const struct recent_entry *entry)
 {
+    announce(q, entry->zxid,
+             &(struct announcement){PACKET_COMMIT, PACKET_INFORM, BYTES_NULL, entry->payload});
+}
+
+static void tell_activation(struct quorum *q, const struct recent_entry *entry, int64_t leader)
+{
+    struct activation a = {.leader = leader, .txn = entry->payload};
+    struct bytes all;
+
+    strbuf_clear(&q->leader.activation);
+    activation_write(&q->leader.activation, &a);
+    all = strbuf_bytes(&q->leader.activation);
+    announce(q, entry->zxid,
+             &(struct announcement){PACKET_COMMIT_AND_ACTIVATE, PACKET_INFORM_AND_ACTIVATE,
+                                    bytes_of(all.data, ACTIVATION_LEADER_BYTES), all});
+}
+
+/* Those who are being synchronised were told of another list; they come again. */
+static void send_away_half_synced(struct quorum *q)
+{
     struct peer *p;
 
     peers_for_each (p, q) {
-        if (p->state != PEER_SERVED || (p->observer && entry->zxid <= p->sent)) {
-            continue;
-        }
-        if (!p->observer) {
-            quorum_send(q, p->id, PACKET_COMMIT, entry->zxid, BYTES_NULL);
-        } else {
-            quorum_send(q, p->id, PACKET_INFORM, entry->zxid, entry->payload);
-            p->sent = entry->zxid;
+        if (p->state == PEER_SYNCING || p->state == PEER_READY) {
+            peers_refuse(q, p, "the list of members has changed meanwhile");
         }
     }
+}
+
+/* The new list is committed: all who are with us take it. If we are no voter in it, or elsewhere,
+ * another one leads from now on, with an epoch of its own. */
+static void activate(struct quorum *q, const struct recent_entry *entry)
+{
+    int64_t leader = members_designate(q);
+
+    tell_activation(q, entry, leader);
+    quorum_commit(q, entry->zxid);
+    send_away_half_synced(q);
+    if (leader != q->options.sid) {
+        quorum_hand_over(q, leader, "the new list of members has another leader");
+    }
+    members_activate(q);
 }
 
 /* A sync has its place between what was proposed before it came and what was proposed later: a
@@ -136,25 +142,45 @@ static void commit_before_sync(struct quorum *q, size_t i)
     confirm_before(q, next);
 }
 
+static bool is_next_list(const struct quorum *q, int64_t zxid)
+{
+    return q->list[LIST_NEXT] != NULL && q->list[LIST_NEXT]->version == zxid;
+}
+
+/* Up to `zxid`, or to a new list of members: that changes who has to have the rest. */
+static void commit_up_to(struct quorum *q, int64_t zxid)
+{
+    size_t i = recent_behind(&q->recent, q->committed);
+    int64_t last = q->committed;
+
+    for (; i < q->recent.count && recent_at(&q->recent, i)->zxid <= zxid; i++) {
+        commit_before_sync(q, i);
+        if (is_next_list(q, recent_at(&q->recent, i)->zxid)) {
+            if (last > q->committed) {
+                quorum_commit(q, last);
+            }
+            activate(q, recent_at(&q->recent, i));
+            return;
+        }
+        tell_commit(q, recent_at(&q->recent, i));
+        last = recent_at(&q->recent, i)->zxid;
+    }
+    quorum_commit(q, zxid);
+}
+
 void broadcast_advance(struct quorum *q)
 {
     int64_t zxid;
-    size_t i;
 
-    if (q->leader.phase != LEADER_ACTIVE || history_last(&q->history) == q->committed) {
-        return;
+    while (q->phase == QUORUM_LEADING && q->leader.phase == LEADER_ACTIVE &&
+           history_last(&q->history) > q->committed &&
+           (zxid = members_committable(q)) > q->committed) {
+        commit_up_to(q, zxid);
+        members_drop_old(q);
     }
-    zxid = quorum_has(q);
-    if (zxid <= q->committed) {
-        return;
+    if (q->phase == QUORUM_LEADING) {
+        confirm_release(q);
     }
-    i = recent_behind(&q->recent, q->committed);
-    for (; i < q->recent.count && recent_at(&q->recent, i)->zxid <= zxid; i++) {
-        commit_before_sync(q, i);
-        tell_commit(q, recent_at(&q->recent, i));
-    }
-    quorum_commit(q, zxid);
-    confirm_release(q);
 }
 
 /* --- acks --- */
@@ -182,7 +208,7 @@ void broadcast_ack(struct quorum *q, struct peer *p, int64_t zxid)
     }
     p->acked = zxid;
     note_progress(p);
-    if (p->index >= 0) {
+    if (peer_counts(p)) {
         confirm_ack(q, p, zxid);
         broadcast_advance(q);
     }

@@ -66,16 +66,16 @@ void confirm_ping(struct quorum *q, struct peer *p)
 
 static bool round_is_confirmed(const struct quorum *q)
 {
-    struct quorum_set set = QUORUM_SET_EMPTY;
+    struct tally t = {0};
     struct peer *p;
 
-    quorum_set_add(&set, q->self);
+    tally_add(&t, &q->seats);
     peers_for_each (p, q) {
-        if (p->index >= 0 && p->state == PEER_SERVED && p->confirmed) {
-            quorum_set_add(&set, p->index);
+        if (p->state == PEER_SERVED && p->confirmed) {
+            tally_add(&t, &p->seats);
         }
     }
-    return BROKEN(SYNC_CONFIRMATION) || quorum_is_enough(q, &set);
+    return BROKEN(SYNC_CONFIRMATION) || members_are_enough(q, &t);
 }
 
 static void begin_round(struct quorum *q)
@@ -87,7 +87,7 @@ static void begin_round(struct quorum *q)
     q->leader.round_open = true;
     q->leader.round_zxid = history_last(&q->history) + 1;
     peers_for_each (p, q) {
-        if (p->index >= 0 && p->state == PEER_SERVED) {
+        if (peer_counts(p) && p->state == PEER_SERVED) {
             confirm_ping(q, p);
             p->confirming_ping = p->pings_sent;
             p->confirmed = false;

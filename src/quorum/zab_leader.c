@@ -27,7 +27,7 @@ void leader_check(const struct quorum *q)
     const struct leader *l = &q->leader;
 
     ASSERT(q->role == MEMBER_LEADING && q->leader_sid == q->options.sid);
-    ASSERT(q->self >= 0);
+    ASSERT(quorum_votes(q));
     ASSERT(l->phase == LEADER_DISCOVERY || l->epoch > 0);
     ASSERT(l->phase <= LEADER_NAMING || BROKEN(P1) || q->accepted_epoch >= l->epoch);
     ASSERT(l->phase != LEADER_ACTIVE || BROKEN(P3) || q->current_epoch == l->epoch);
@@ -75,10 +75,10 @@ static void begin_promising(struct quorum *q)
 
 static void try_naming(struct quorum *q)
 {
-    struct quorum_set set = peers_at(q, PEER_INFORMED);
+    struct tally t = peers_at(q, PEER_INFORMED);
     int64_t largest = q->seen_epoch > q->accepted_epoch ? q->seen_epoch : q->accepted_epoch;
 
-    if (q->leader.phase != LEADER_DISCOVERY || !quorum_is_enough(q, &set)) {
+    if (q->leader.phase != LEADER_DISCOVERY || !members_are_enough(q, &t)) {
         return;
     }
     if (largest >= INT32_MAX) {
@@ -97,30 +97,46 @@ static void try_naming(struct quorum *q)
  * leader with the same epoch. */
 static bool promises_are_enough(const struct quorum *q)
 {
-    struct quorum_set set = peers_at(q, PEER_JOINING);
+    struct tally t = {0};
     struct peer *p;
 
+    tally_add(&t, &q->seats);
     peers_for_each (p, q) {
-        if (p->index >= 0 && p->state >= PEER_JOINING && p->current_epoch == -1) {
-            quorum_set_remove(&set, p->index);
+        if (p->state >= PEER_JOINING && p->current_epoch != -1) {
+            tally_add(&t, &p->seats);
         }
     }
-    return quorum_is_enough(q, &set);
+    return members_are_enough(q, &t);
 }
 
-static void try_activating(struct quorum *q)
+/* The list that all have got with NEWLEADER. Who is no voter in it has done what it could: the
+ * others take the list with UPTODATE, and elect one of their own. */
+static bool take_next_list(struct quorum *q)
 {
-    struct quorum_set set = peers_at(q, PEER_READY);
     struct peer *p;
 
-    if (q->leader.phase != LEADER_UNITING) {
-        return;
+    if (q->list[LIST_NEXT] == NULL) {
+        return true;
     }
-    /* P3: we count ourselves when currentEpoch is on disk. */
-    if (q->current_epoch != q->leader.epoch && !BROKEN(P3)) {
-        return;
+    if (members_keep_role(q)) {
+        members_activate(q);
+        return true;
     }
-    if (!quorum_is_enough(q, &set) && !BROKEN(NEWLEADER_ACK)) {
+    peers_for_each (p, q) {
+        if (p->state == PEER_READY) {
+            quorum_send(q, p->id, PACKET_UP_TO_DATE, -1, BYTES_NULL);
+        }
+    }
+    quorum_leave(q, "the list of members is complete, and this server is not to lead them");
+    members_activate(q);
+    return false;
+}
+
+static void begin_leading(struct quorum *q)
+{
+    struct peer *p;
+
+    if (!take_next_list(q)) {
         return;
     }
     phase_move(q, LEADER_ACTIVE);
@@ -134,6 +150,23 @@ static void try_activating(struct quorum *q)
     }
 }
 
+static void try_activating(struct quorum *q)
+{
+    struct tally t = peers_at(q, PEER_READY);
+
+    if (q->leader.phase != LEADER_UNITING) {
+        return;
+    }
+    /* P3: we count ourselves when currentEpoch is on disk. */
+    if ((q->current_epoch != q->leader.epoch && !BROKEN(P3)) || !members_are_saved(q)) {
+        return;
+    }
+    if (!members_are_enough(q, &t) && !BROKEN(NEWLEADER_ACK)) {
+        return;
+    }
+    begin_leading(q);
+}
+
 static void try_uniting(struct quorum *q)
 {
     struct peer *p;
@@ -142,6 +175,7 @@ static void try_uniting(struct quorum *q)
         return;
     }
     phase_move(q, LEADER_UNITING);
+    members_unite(q, q->leader.epoch);
     quorum_save_epoch(q, EPOCH_CURRENT, q->leader.epoch);
     peers_for_each (p, q) {
         if (p->state == PEER_JOINING) {
@@ -168,7 +202,7 @@ static void epoch_was_saved(struct quorum *q, enum quorum_epoch which)
  * its, or it would be left outside for as long as we lead. */
 static bool is_too_far(const struct quorum *q, const struct peer *p)
 {
-    return p->index >= 0 && q->leader.phase != LEADER_DISCOVERY &&
+    return peer_counts(p) && q->leader.phase != LEADER_DISCOVERY &&
            p->accepted_epoch > q->leader.epoch;
 }
 
@@ -207,7 +241,8 @@ static const char *cannot_be(const struct quorum *q, const struct packet *packet
         (info->server_id == q->options.sid || info->server_id == SID_NOBODY)) {
         return "has an id that it cannot have";
     }
-    return info->config_version > q->config->version ? "has a newer configuration" : NULL;
+    return info->config_version > q->list[LIST_ACTIVE]->version ? "has a newer configuration"
+                                                                : NULL;
 }
 
 static void take_identity(struct quorum *q, struct peer *p, const struct packet *packet,
@@ -216,15 +251,15 @@ static void take_identity(struct quorum *q, struct peer *p, const struct packet 
     p->observer = packet->type == PACKET_OBSERVER_INFO;
     p->sid = info->has_server_id ? info->server_id : --q->leader.last_assigned;
     p->accepted_epoch = zxid_epoch(packet->zxid);
-    if (!p->observer && quorum_config_is_voter(q->config, p->sid)) {
-        p->index = quorum_config_find(q->config, p->sid);
-    }
+    p->config_version = info->config_version;
+    p->seats = members_seats(q, p->sid, p->observer);
+    q->leader.reached |= peer_counts(p);
 }
 
 /* It is a learner of ours, unless its epoch is over. */
 static void admit(struct quorum *q, struct peer *p)
 {
-    if (p->index >= 0 && p->accepted_epoch > q->seen_epoch) {
+    if (peer_counts(p) && p->accepted_epoch > q->seen_epoch) {
         q->seen_epoch = p->accepted_epoch;
     }
     if (is_too_far(q, p)) {
@@ -260,10 +295,14 @@ static void take_info(struct quorum *q, struct peer *p, const struct packet *pac
     }
 }
 
-/* A learner with more than we have must not be cut back: the election went wrong. */
+/* A learner with more than we have must not be cut back: the election went wrong. But of one that
+ * is a voter in the next list only, and has not heard that this is active, all of that is
+ * uncommitted: a quorum of our own list would have it, and with that we. */
 static bool is_ahead(const struct quorum *q, const struct peer *p)
 {
-    if (p->current_epoch == -1 || q->leader.phase != LEADER_PROMISING) {
+    bool is_next_only = p->seats.at[LIST_ACTIVE] < 0 && p->seats.at[LIST_NEXT] >= 0;
+
+    if (p->current_epoch == -1 || q->leader.phase != LEADER_PROMISING || is_next_only) {
         return false;
     }
     return p->current_epoch > q->current_epoch ||
@@ -307,6 +346,7 @@ static void take_new_leader_ack(struct quorum *q, struct peer *p, const struct p
     peer_move(p, PEER_READY);
     if (q->leader.phase == LEADER_ACTIVE) {
         sync_finish(q, p);
+        broadcast_advance(q); /* it may be the one that was missing */
     } else {
         try_activating(q);
     }
@@ -383,19 +423,6 @@ static void take_packet(struct quorum *q, link_id id, const struct packet *packe
 
 /* --- time --- */
 
-/* They have elected us and did not come: it may be that they cannot, because the packets to our
- * quorum port are dropped on the way. They would elect us again, in vain, without end. For as long
- * as they have waited now we let them have another one, if one has as much as we have. */
-static void become_shy(struct quorum *q)
-{
-    int64_t limit_us = ticks_us(q, q->options.init_limit);
-
-    q->shy_until_us = q->now_us + limit_us;
-    log_warn("no quorum has connected to this leader within initLimit, %" PRId64
-             " ms: perhaps its quorum port cannot be reached. It votes for another one for as long",
-             limit_us / 1000);
-}
-
 static void leader_tick(struct quorum *q)
 {
     static const char *const too_late[] = {
@@ -405,9 +432,7 @@ static void leader_tick(struct quorum *q)
     };
 
     if (q->now_us >= q->leader.deadline_us) {
-        if (q->leader.phase == LEADER_DISCOVERY) {
-            become_shy(q);
-        }
+        q->unreached = !q->leader.reached;
         quorum_leave(q, too_late[q->leader.phase]);
     } else if (q->now_us >= q->leader.next_ping_us) {
         peers_look_after(q);
@@ -499,6 +524,10 @@ void leader_step(struct quorum *q, const struct quorum_input *in)
     case QUORUM_IN_EPOCH_SAVED:
         epoch_was_saved(q, in->which);
         break;
+    case QUORUM_IN_CONFIG_SAVED:
+        try_activating(q);
+        broadcast_advance(q);
+        break;
     case QUORUM_IN_SNAPSHOT_SENT:
         snapshot_was_sent(q, in->link, in->zxid);
         break;
@@ -524,12 +553,13 @@ void leader_step(struct quorum *q, const struct quorum_input *in)
 
 void leader_begin(struct quorum *q)
 {
-    ASSERT(q->self >= 0);
+    ASSERT(quorum_votes(q));
     ASSERT(!q->diverged); /* its tree would be everybody's */
     ASSERT(q->leader.n_peers == 0);
     ASSERT(q->durable == history_last(&q->history));
     q->leader.phase = LEADER_DISCOVERY;
     q->leader.epoch = 0;
+    q->leader.reached = false;
     q->leader.last_assigned = 0;
     q->leader.deadline_us = q->now_us + ticks_us(q, q->options.init_limit);
     q->leader.next_ping_us = q->now_us + ticks_us(q, 1) / 2;

@@ -151,7 +151,7 @@ static void greet(struct quorum *q)
 
     store_u64(l->info_bytes, (uint64_t)q->options.sid);
     store_u32(l->info_bytes + 8, QUORUM_PROTOCOL_VERSION);
-    store_u64(l->info_bytes + 12, (uint64_t)q->config->version);
+    store_u64(l->info_bytes + 12, (uint64_t)q->list[LIST_ACTIVE]->version);
     quorum_send(q, l->link, is_observer(q) ? PACKET_OBSERVER_INFO : PACKET_FOLLOWER_INFO,
                 zxid_make(q->accepted_epoch, 0), bytes_of(l->info_bytes, sizeof l->info_bytes));
 }
@@ -353,6 +353,10 @@ static bool take_proposal(struct quorum *q, int64_t zxid, struct bytes payload)
         quorum_leave(q, "a proposal without content");
         return false;
     }
+    if (!members_see_proposal(q, payload)) {
+        quorum_leave(q, "a new list of members that cannot be read");
+        return false;
+    }
     quorum_append(q, zxid, payload);
     return true;
 }
@@ -382,7 +386,7 @@ static void take_inform(struct quorum *q, int64_t zxid, struct bytes payload)
 static void ack_durable(struct quorum *q)
 {
     struct learner *l = &q->learner;
-    int64_t on_disk = BROKEN(P4) ? history_last(&q->history) : q->durable;
+    int64_t on_disk = BROKEN(P4) ? history_last(&q->history) : members_ackable(q, q->durable);
     int64_t zxid;
 
     if (l->phase != LEARNER_SERVING || is_observer(q)) {
@@ -421,7 +425,8 @@ static void try_pledging(struct quorum *q)
 {
     struct learner *l = &q->learner;
 
-    if (l->phase != LEARNER_SETTLING || (q->durable < l->settling && !BROKEN(P2))) {
+    if (l->phase != LEARNER_SETTLING || (q->durable < l->settling && !BROKEN(P2)) ||
+        !members_are_saved(q)) {
         return;
     }
     phase_move(q, LEARNER_PLEDGING);
@@ -435,7 +440,7 @@ static void try_pledging(struct quorum *q)
     }
 }
 
-static void take_new_leader(struct quorum *q, int64_t zxid)
+static void take_new_leader(struct quorum *q, int64_t zxid, struct bytes list)
 {
     struct learner *l = &q->learner;
 
@@ -443,9 +448,30 @@ static void take_new_leader(struct quorum *q, int64_t zxid)
         quorum_leave(q, "NEWLEADER of another epoch, or out of turn");
         return;
     }
+    if (!members_hear_leader(q, list)) {
+        quorum_leave(q, "NEWLEADER with a list of members that cannot be read");
+        return;
+    }
     l->settling = history_last(&q->history);
     phase_move(q, LEARNER_SETTLING);
     try_pledging(q);
+}
+
+/* The leader's list, all of whose quorums have said that they have it; not one that it has proposed
+ * since. */
+static bool take_next_list(struct quorum *q)
+{
+    bool goes_on;
+
+    if (q->list[LIST_NEXT] == NULL || q->list[LIST_NEXT]->version != q->learner.list_version) {
+        return true;
+    }
+    goes_on = members_keep_role(q);
+    if (!goes_on) {
+        quorum_leave(q, "this server has another part in the new list of members");
+    }
+    members_activate(q);
+    return goes_on;
 }
 
 static void take_up_to_date(struct quorum *q)
@@ -458,6 +484,9 @@ static void take_up_to_date(struct quorum *q)
     }
     if (l->phase != LEARNER_READY) {
         quorum_leave(q, "UPTODATE out of turn");
+        return;
+    }
+    if (!take_next_list(q)) {
         return;
     }
     phase_move(q, LEARNER_SERVING);
@@ -507,16 +536,35 @@ static void hand_up(struct quorum *q, const struct packet *packet)
     e->packet = *packet;
 }
 
+/* The list is committed, and whoever is to lead is known without an election. */
+static void activate(struct quorum *q, int64_t leader)
+{
+    bool stays = leader == q->leader_sid && members_keep_role(q);
+    bool is_voter = quorum_config_is_voter(q->list[LIST_NEXT], leader);
+
+    if (!stays) {
+        quorum_hand_over(q, is_voter ? leader : SID_NOBODY,
+                         "the new list of members has another leader, or another part for us");
+    }
+    members_activate(q);
+}
+
 static void take_activation(struct quorum *q, const struct packet *packet)
 {
     struct activation a;
 
     if (!activation_read(packet->data, &a)) {
         quorum_leave(q, "an activation that cannot be read");
-    } else if (packet->type == PACKET_COMMIT_AND_ACTIVATE) {
+        return;
+    }
+    if (packet->type == PACKET_COMMIT_AND_ACTIVATE) {
         take_commit(q, packet->zxid);
     } else {
         take_inform(q, packet->zxid, a.txn);
+    }
+    if (q->phase == QUORUM_LEARNING && q->list[LIST_NEXT] != NULL &&
+        q->list[LIST_NEXT]->version == packet->zxid) {
+        activate(q, a.leader);
     }
 }
 
@@ -539,7 +587,7 @@ static void take_history(struct quorum *q, const struct packet *packet)
         take_activation(q, packet);
         break;
     case PACKET_NEW_LEADER:
-        take_new_leader(q, packet->zxid);
+        take_new_leader(q, packet->zxid, packet->data);
         break;
     case PACKET_UP_TO_DATE:
         take_up_to_date(q);
@@ -652,6 +700,10 @@ void learner_step(struct quorum *q, const struct quorum_input *in)
         break;
     case QUORUM_IN_EPOCH_SAVED:
         epoch_was_saved(q, in->which);
+        break;
+    case QUORUM_IN_CONFIG_SAVED:
+        try_pledging(q);
+        ack_durable(q);
         break;
     case QUORUM_IN_TRUNCATED:
         history_is_replaced(q, LEARNER_TRUNCATING, in->zxid);

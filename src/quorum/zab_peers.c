@@ -19,7 +19,6 @@ static const uint8_t peer_may_follow[N_PEER_STATES] = {
 void peer_check(const struct peer *p)
 {
     ASSERT((p->state == PEER_GREETING) == (p->sid == SID_NOBODY));
-    ASSERT(p->index == -1 || !p->observer);
     ASSERT(p->acked <= p->sent);
     ASSERT(p->awaited == 0 || (p->awaited > p->acked && p->awaited <= p->sent));
     ASSERT(p->awaited == 0 || p->state == PEER_SERVED);
@@ -61,7 +60,7 @@ void peers_add(struct quorum *q, link_id id)
     p->id = id;
     p->state = PEER_GREETING;
     p->sid = SID_NOBODY;
-    p->index = -1;
+    p->seats = (struct seats){{-1, -1, -1}};
     p->heard_us = q->now_us;
     list_push_back(&q->leader.peers, &p->link);
     q->leader.n_peers++;
@@ -118,18 +117,18 @@ bool peers_make_room(struct quorum *q, struct peer *newer)
     return false;
 }
 
-struct quorum_set peers_at(const struct quorum *q, enum peer_state state)
+struct tally peers_at(const struct quorum *q, enum peer_state state)
 {
-    struct quorum_set set = QUORUM_SET_EMPTY;
+    struct tally t = {0};
     struct peer *p;
 
-    quorum_set_add(&set, q->self);
+    tally_add(&t, &q->seats);
     peers_for_each (p, q) {
-        if (p->index >= 0 && p->state >= state) {
-            quorum_set_add(&set, p->index);
+        if (p->state >= state) {
+            tally_add(&t, &p->seats);
         }
     }
-    return set;
+    return t;
 }
 
 /* --- time --- */
@@ -176,20 +175,6 @@ static bool is_with_us(const struct quorum *q, const struct peer *p)
     return q->now_us - p->heard_us <= ticks_us(q, limit);
 }
 
-static bool still_leads(const struct quorum *q)
-{
-    struct quorum_set set = QUORUM_SET_EMPTY;
-    struct peer *p;
-
-    quorum_set_add(&set, q->self);
-    peers_for_each (p, q) {
-        if (p->index >= 0 && is_with_us(q, p)) {
-            quorum_set_add(&set, p->index);
-        }
-    }
-    return quorum_is_enough(q, &set);
-}
-
 /* Everybody who has NEWLEADER, synchronised or not: it must not take us for dead. */
 static void ping_all(struct quorum *q)
 {
@@ -214,7 +199,7 @@ void peers_look_after(struct quorum *q)
             peers_refuse(q, p, reason);
         }
     }
-    if (q->leader.phase == LEADER_ACTIVE && !still_leads(q)) {
+    if (q->leader.phase == LEADER_ACTIVE && !members_can_commit(q, is_with_us)) {
         quorum_leave(q, "not enough learners are left");
         return;
     }

@@ -234,5 +234,6 @@ void sync_log_sent(struct quorum *q, struct peer *p)
     p->heard_us = q->now_us;
     if (p->state == PEER_READY) {
         sync_finish(q, p);
+        broadcast_advance(q);
     }
 }

@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "pawl/error.h"
+#include "server/distinguished_name.h"
 #include "store/acl_table.h"
 
 /* ---- scheme ip: address or address/bits, compared after masking ---- */
@@ -247,6 +248,27 @@ static int add_digest(struct identity *i, const struct auth_options *o, struct b
     return rc;
 }
 
+/* ---- scheme x509: the subject of the certificate that the client came with ---- */
+
+static bool x509_matches(const struct identity *i, struct bytes wanted)
+{
+    return identity_has(i, "x509", wanted);
+}
+
+void auth_add_certificate(struct identity *i, const struct auth_options *o, const char *subject)
+{
+    if (o->x509_super != NULL && strcmp(subject, o->x509_super) == 0) {
+        identity_add(i, "super", subject);
+    }
+    identity_add(i, "x509", subject); /* too long to be kept, it is nobody's */
+}
+
+/* There is nothing to show beyond what was seen when it came. */
+static int add_x509(const struct identity *i)
+{
+    return identity_has_scheme(i, "x509") ? PAWL_OK : PAWL_ERR_AUTH_FAILED;
+}
+
 /* ---- the table of schemes ---- */
 
 struct scheme {
@@ -259,14 +281,21 @@ struct scheme {
 static const struct scheme schemes[] = {
     {"ip", false, ip_is_valid, ip_matches},
     {"digest", true, digest_is_valid, identity_has_digest},
+    {"x509", true, distinguished_name_is_valid, x509_matches},
 };
+
+static bool scheme_is_on(const struct auth_options *o, const char *name)
+{
+    return strcmp(name, "digest") == 0 ? o->digest_enabled
+           : strcmp(name, "x509") == 0 ? o->x509_enabled
+                                       : true;
+}
 
 static const struct scheme *find_scheme(const struct auth_options *o, struct bytes name)
 {
     for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
         if (bytes_equal_str(name, schemes[i].name)) {
-            return strcmp(schemes[i].name, "digest") == 0 && !o->digest_enabled ? NULL
-                                                                                : &schemes[i];
+            return scheme_is_on(o, schemes[i].name) ? &schemes[i] : NULL;
         }
     }
     return NULL;
@@ -274,7 +303,7 @@ static const struct scheme *find_scheme(const struct auth_options *o, struct byt
 
 bool auth_scheme_is_known(const char *scheme)
 {
-    const struct auth_options all = {.digest_enabled = true};
+    const struct auth_options all = {.digest_enabled = true, .x509_enabled = true};
 
     return find_scheme(&all, bytes_str(scheme)) != NULL;
 }
@@ -289,6 +318,9 @@ int auth_add(struct identity *i, const struct auth_options *o, struct bytes sche
     }
     if (strcmp(s->name, "digest") == 0) {
         return add_digest(i, o, auth);
+    }
+    if (strcmp(s->name, "x509") == 0) {
+        return add_x509(i);
     }
     ASSERT(i->address != NULL); /* that of a client was shown first: nothing to add */
     return PAWL_OK;

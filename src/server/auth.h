@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* auth.h - how somebody shows who it is, and what an ACL lets it do.
  *
- * Schemes: world, auth (in requests only), ip, digest, super. sasl and x509 have their place in the
- * same table. */
+ * Schemes: world, auth (in requests only), ip, digest, x509, super. sasl has its place in the same
+ * table. */
 #ifndef PAWL_SERVER_AUTH_H
 #define PAWL_SERVER_AUTH_H
 
@@ -17,7 +17,12 @@ struct auth_options {
     const char *digest_algorithm; /* "SHA1" */
     const char *super_digest;     /* "super:hash"; NULL: no super user */
     const char *enforced_schemes; /* "digest, ip": what a session must have; NULL: nothing */
+    bool x509_enabled;            /* clients may come with certificates */
+    const char *x509_super;       /* whose subject is the super user's; NULL: nobody's */
 };
+
+/* A client that comes with a certificate of this subject. */
+void auth_add_certificate(struct identity *i, const struct auth_options *o, const char *subject);
 
 /* An auth packet of a client. PAWL_OK, or PAWL_ERR_AUTH_FAILED and the connection is to be closed.
  */

@@ -138,7 +138,7 @@ void connection_reset_stats(struct connection *c)
     c->stats.last_zxid = -1;
 }
 
-struct connection *server_connect(struct server *s, const struct peer *peer)
+struct connection *server_connect(struct server *s, const struct peer *peer, const char *subject)
 {
     struct connection *c = must_zalloc(sizeof(*c));
 
@@ -158,6 +158,9 @@ struct connection *server_connect(struct server *s, const struct peer *peer)
     strbuf_init(&c->out, STRBUF_NO_LIMIT);
     parked_init(&c->parked);
     identity_init(&c->identity, c->peer.ip);
+    if (subject != NULL) {
+        auth_add_certificate(&c->identity, &s->options.auth, subject);
+    }
     list_push_back(&s->connections, &c->link);
     s->n_connections++;
     connection_check(c);

@@ -48,7 +48,8 @@ enum connection_input { INPUT_OPEN, INPUT_JOINING, INPUT_OUTPUT, INPUT_COMMITS, 
 struct peer {
     char ip[48];
     uint16_t port;
-    bool is_local; /* came through a Unix socket */
+    bool is_local;  /* came through a Unix socket */
+    bool is_secure; /* came to the port for TLS; not: with TLS to the one for all */
 };
 
 struct connection {

@@ -198,6 +198,33 @@ bool identity_has_digest(const struct identity *i, struct bytes wanted)
     return false;
 }
 
+bool identity_has(const struct identity *i, const char *scheme, struct bytes wanted)
+{
+    struct list *item;
+
+    list_for_each (item, &i->ids) {
+        const struct auth_id *a = container_of(item, struct auth_id, link);
+
+        if (a->rank < i->n_in_force && strcmp(a->scheme, scheme) == 0 &&
+            bytes_equal_str(wanted, a->id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool identity_has_scheme(const struct identity *i, const char *scheme)
+{
+    struct list *item;
+
+    list_for_each (item, &i->ids) {
+        if (strcmp(container_of(item, struct auth_id, link)->scheme, scheme) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool identity_may_everything(struct identity *i)
 {
     if (i->is_server) {

@@ -61,6 +61,10 @@ void identity_open(struct identity *i);
 /* Whether an id of scheme digest that is in force is `wanted`. */
 bool identity_has_digest(const struct identity *i, struct bytes wanted);
 
+/* The same of any scheme; for those of which a client has one or two. */
+bool identity_has(const struct identity *i, const char *scheme, struct bytes wanted);
+bool identity_has_scheme(const struct identity *i, const char *scheme);
+
 /* Of everything that is asked for: nothing has to be looked up. */
 bool identity_may_everything(struct identity *i);
 

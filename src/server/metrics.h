@@ -17,7 +17,7 @@
 enum summary_id {
 #define BASIC(NAME, name, help) SUMMARY_##NAME,
 #include "server/metrics.def"
-    N_BASIC_SUMMARIES, /* those from here on also have percentiles */
+    N_BASIC_SUMMARIES, /* those from here on have all of their percentiles shown */
     SUMMARY_BEFORE_FULL_ = N_BASIC_SUMMARIES - 1,
 #define FULL(NAME, name, help) SUMMARY_##NAME,
 #include "server/metrics.def"
@@ -60,9 +60,7 @@ static inline void metrics_observe(struct metrics *m, enum summary_id id, int64_
     struct summary *x = &m->summaries[id];
 
     summary_add(x, value);
-    if ((int)id >= N_BASIC_SUMMARIES) {
-        summary_sample(x, value, &m->dice);
-    }
+    summary_sample(x, value, &m->dice);
 }
 
 /* A reply of so many bytes, without the length in front of it. */

@@ -7,8 +7,6 @@
 #include "base/hash.h"
 #include "base/memory.h"
 
-enum { MAX_NAMESPACES = 256 };
-
 void namespaces_init(struct namespaces *n)
 {
     map_init(&n->by_name);
@@ -42,12 +40,14 @@ void namespaces_reset(struct namespaces *n)
 struct bytes namespace_name(struct bytes path)
 {
     const uint8_t *slash;
+    size_t len;
 
     if (path.len < 2) {
         return BYTES_NULL;
     }
     slash = memchr(path.data + 1, '/', path.len - 1);
-    return bytes_of(path.data + 1, slash == NULL ? path.len - 1 : (size_t)(slash - path.data) - 1);
+    len = slash == NULL ? path.len - 1 : (size_t)(slash - path.data) - 1;
+    return len > NAMESPACE_NAME_BYTES ? BYTES_NULL : bytes_of(path.data + 1, len);
 }
 
 static bool is_named(const struct namespace *row, struct bytes name)
@@ -79,7 +79,7 @@ static struct namespace *find_row(struct namespaces *n, struct bytes name)
             return row;
         }
     }
-    return n->by_name.count < MAX_NAMESPACES ? add_row(n, name, hash) : NULL;
+    return n->by_name.count < NAMESPACES_MAX ? add_row(n, name, hash) : NULL;
 }
 
 struct namespace *namespaces_find(struct namespaces *n, struct bytes path)

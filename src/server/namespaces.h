@@ -11,6 +11,9 @@
 #include "server/summary.h"
 #include "wire/records.h"
 
+/* Names that are longer have no row: all who ask for metrics would be sent them, six times. */
+enum { NAMESPACES_MAX = 256, NAMESPACE_NAME_BYTES = 256 };
+
 struct namespace
 {
     struct map_entry entry;
@@ -31,11 +34,11 @@ void namespaces_init(struct namespaces *n);
 void namespaces_fini(struct namespaces *n);
 void namespaces_reset(struct namespaces *n);
 
-/* The top-level name of `path`, null for "/". */
+/* The top-level name of `path`; null for "/", and if it is too long. */
 struct bytes namespace_name(struct bytes path);
 
-/* The row `path` belongs to; NULL for the root, and when there are so many rows already that
- * another would only be a burden to those who read them. */
+/* The row `path` belongs to; NULL where there is no name, and when there are so many rows already
+ * that another would only be a burden to those who read them. */
 struct namespace *namespaces_find(struct namespaces *n, struct bytes path);
 
 static inline struct namespace *namespaces_at(struct namespaces *n, struct bytes path)

@@ -31,6 +31,35 @@ void report_environment(const struct server *s, report_value_fn fn, void *arg);
 /* All of metrics.def; report_metrics.c. */
 void report_metrics(const struct server *s, report_value_fn fn, void *arg);
 
+/* ---- the same as families, each with its type ---- */
+
+enum report_type { REPORT_GAUGE, REPORT_COUNTER, REPORT_BASIC, REPORT_FULL };
+
+struct report_metric {
+    const char *name, *help;
+    enum report_type type;
+    struct bytes label;            /* the namespace it is about; null: it has none */
+    struct report_value value;     /* of a gauge or counter; its name is the metric's */
+    const struct summary *summary; /* of the other two */
+};
+
+typedef void (*report_metric_fn)(const struct report_metric *m, void *arg);
+
+/* Those without a label, in the order of metrics.def. While nobody is served there are no gauges,
+ * as in ZooKeeper: "no uptime" is how alerts notice that. */
+void report_families(const struct server *s, report_metric_fn fn, void *arg);
+
+/* Those by namespace, a namespace at a time. */
+void report_labelled(const struct server *s, report_metric_fn fn, void *arg);
+
+/* The families by namespace, whether there is a namespace or not. */
+struct report_family {
+    const char *name, *help;
+    enum report_type type;
+};
+extern const struct report_family report_namespace_families[];
+extern const size_t report_n_namespace_families;
+
 /* ---- srvr, stat, cons ---- */
 
 struct report_state {

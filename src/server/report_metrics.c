@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_metrics.c - everything of metrics.def as values with a name. */
+/* report_metrics.c - everything of metrics.def, as families and as values with a name. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,17 +9,10 @@
 #include "server/version_text.h"
 #include "store/quota.h"
 
-struct metrics_to {
-    report_value_fn fn;
+struct families_to {
+    report_metric_fn fn;
     void *arg;
-    struct strbuf name; /* scratch */
 };
-
-static void metrics_give(struct metrics_to *to, const char *name, struct report_value value)
-{
-    value.name = name;
-    to->fn(&value, to->arg);
-}
 
 /* ---- gauges ---- */
 
@@ -62,32 +55,220 @@ static struct gauge_context metrics_context(const struct server *s)
         .kind = REPORT_AVERAGE, .number = (sum_), .count = (count_) \
     }
 
-static void metrics_gauges(const struct server *s, struct metrics_to *to)
+static void give_gauge(const struct families_to *to, const char *name, const char *help,
+                       struct report_value value)
+{
+    value.name = name;
+    to->fn(&(struct report_metric){name, help, REPORT_GAUGE, BYTES_NULL, value, NULL}, to->arg);
+}
+
+static void metrics_gauges(const struct server *s, const struct families_to *to)
 {
     const struct gauge_context context = metrics_context(s), *g = &context;
 
-#define GAUGE(name, value, help) metrics_give(to, #name, (struct report_value)value);
+#define GAUGE(name, value, help) give_gauge(to, #name, help, (struct report_value)value);
 #include "server/metrics.def"
-#define ROLE_GAUGE(name, when, value, help)                  \
-    if (when) {                                              \
-        metrics_give(to, #name, (struct report_value)value); \
+#define ROLE_GAUGE(name, when, value, help)                      \
+    if (when) {                                                  \
+        give_gauge(to, #name, help, (struct report_value)value); \
     }
 #include "server/metrics.def"
 }
 
 /* ---- counters and summaries ---- */
 
-static const char *const counter_names[] = {
-#define COUNTER(name, help) #name,
+static const struct {
+    const char *name, *help;
+} counters[] = {
+#define COUNTER(name, help) {#name, help},
 #include "server/metrics.def"
 };
 
-static const char *const summary_names[] = {
-#define BASIC(NAME, name, help) #name,
+static const struct {
+    const char *name, *help;
+} summaries[] = {
+#define BASIC(NAME, name, help) {#name, help},
 #include "server/metrics.def"
-#define FULL(NAME, name, help) #name,
+#define FULL(NAME, name, help) {#name, help},
 #include "server/metrics.def"
 };
+
+static void give_number(const struct families_to *to, const struct report_family *family,
+                        struct bytes label, int64_t number)
+{
+    to->fn(&(struct report_metric){family->name,
+                                   family->help,
+                                   family->type,
+                                   label,
+                                   {.name = family->name, .kind = REPORT_INTEGER, .number = number},
+                                   NULL},
+           to->arg);
+}
+
+static void give_summary(const struct families_to *to, const struct report_family *family,
+                         struct bytes label, const struct summary *x)
+{
+    to->fn(&(struct report_metric){.name = family->name,
+                                   .help = family->help,
+                                   .type = family->type,
+                                   .label = label,
+                                   .summary = x},
+           to->arg);
+}
+
+static void metrics_numbers(const struct metrics *m, const struct families_to *to)
+{
+    for (int i = 0; i < N_COUNTERS; i++) {
+        give_number(to, &(struct report_family){counters[i].name, counters[i].help, REPORT_COUNTER},
+                    BYTES_NULL, (int64_t)m->counters[i]);
+    }
+    for (int i = 0; i < N_SUMMARIES; i++) {
+        give_summary(to,
+                     &(struct report_family){summaries[i].name, summaries[i].help,
+                                             i < N_BASIC_SUMMARIES ? REPORT_BASIC : REPORT_FULL},
+                     BYTES_NULL, &m->summaries[i]);
+    }
+}
+
+void report_families(const struct server *s, report_metric_fn fn, void *arg)
+{
+    const struct families_to to = {fn, arg};
+
+    if (role_serves(s->role)) {
+        metrics_gauges(s, &to);
+    }
+    metrics_numbers(&s->stats, &to);
+}
+
+/* ---- by namespace ---- */
+
+enum {
+    OF_READS,
+    OF_WRITES,
+    OF_QUOTA_EXCEEDED,
+    OF_QUOTA, /* four of them */
+};
+
+const struct report_family report_namespace_families[] = {
+#define PER_NAMESPACE(name, type, help) {#name, help, REPORT_##type},
+#include "server/metrics.def"
+};
+const size_t report_n_namespace_families =
+    sizeof(report_namespace_families) / sizeof(report_namespace_families[0]);
+
+static void metrics_traffic(const struct namespaces *n, const struct families_to *to)
+{
+    const struct report_family *families = report_namespace_families;
+    struct list *item;
+
+    list_for_each (item, &n->all) {
+        const struct namespace *row = container_of(item, struct namespace, link);
+        struct bytes label = bytes_of(row->name, row->len);
+
+        if (row->reads.count > 0) {
+            give_summary(to, &families[OF_READS], label, &row->reads);
+        }
+        if (row->writes.count > 0) {
+            give_summary(to, &families[OF_WRITES], label, &row->writes);
+        }
+        if (row->n_over_quota > 0) {
+            give_number(to, &families[OF_QUOTA_EXCEEDED], label, (int64_t)row->n_over_quota);
+        }
+    }
+}
+
+/* The quotas of one namespace, summed up. They are numbers that anybody may have written, and wrap
+ * as Java's do. */
+struct quota_sum {
+    struct map_entry entry;
+    struct list link;
+    struct bytes label;
+    uint64_t value[4];
+};
+
+struct quota_sums {
+    struct map by_label;
+    struct list all; /* in the order they were first seen */
+    size_t n;
+};
+
+/* NULL: there are enough. */
+static struct quota_sum *metrics_sum_of(struct quota_sums *sums, struct bytes label)
+{
+    uint64_t hash = hash_bytes(label.data, label.len, 0);
+    struct quota_sum *sum;
+
+    for (struct map_entry *e = map_first(&sums->by_label, hash); e != NULL; e = map_next(e)) {
+        sum = container_of(e, struct quota_sum, entry);
+        if (bytes_equal(sum->label, label)) {
+            return sum;
+        }
+    }
+    if (sums->n == NAMESPACES_MAX) {
+        return NULL;
+    }
+    sums->n++;
+    sum = must_zalloc(sizeof(*sum));
+    sum->label = label;
+    map_insert(&sums->by_label, &sum->entry, hash);
+    list_push_back(&sums->all, &sum->link);
+    return sum;
+}
+
+static void metrics_add_quota(const struct quota_row *row, void *arg)
+{
+    struct bytes label = namespace_name(row->path);
+    struct quota_sum *sum = label.len > 0 ? metrics_sum_of(arg, label) : NULL;
+
+    if (sum != NULL) {
+        sum->value[0] += (uint64_t)row->count_limit;
+        sum->value[1] += (uint64_t)row->bytes_limit;
+        sum->value[2] += (uint64_t)row->count;
+        sum->value[3] += (uint64_t)row->bytes;
+    }
+}
+
+static void metrics_quotas(const struct quota *q, const struct families_to *to)
+{
+    struct quota_sums sums = {.n = 0};
+    struct list *item;
+
+    map_init(&sums.by_label);
+    list_init(&sums.all);
+    quota_each(q, metrics_add_quota, &sums);
+    while ((item = list_pop_front(&sums.all)) != NULL) {
+        struct quota_sum *sum = container_of(item, struct quota_sum, link);
+
+        for (int k = 0; k < 4; k++) {
+            give_number(to, &report_namespace_families[OF_QUOTA + k], sum->label,
+                        (int64_t)sum->value[k]);
+        }
+        free(sum);
+    }
+    map_fini(&sums.by_label);
+}
+
+void report_labelled(const struct server *s, report_metric_fn fn, void *arg)
+{
+    const struct families_to to = {fn, arg};
+
+    metrics_traffic(&s->stats.namespaces, &to);
+    metrics_quotas(s->quota, &to);
+}
+
+/* ---- values with a name: several of each summary ---- */
+
+struct metrics_to {
+    report_value_fn fn;
+    void *arg;
+    struct strbuf name; /* scratch */
+};
+
+static void metrics_give(struct metrics_to *to, const char *name, struct report_value value)
+{
+    value.name = name;
+    to->fn(&value, to->arg);
+}
 
 static const char *metrics_name(struct metrics_to *to, const char *kind, struct bytes label,
                                 const char *name)
@@ -137,118 +318,28 @@ static void metrics_percentiles(struct metrics_to *to, const char *name, const s
     }
 }
 
-static void metrics_numbers(const struct metrics *m, struct metrics_to *to)
+static void metrics_values(const struct report_metric *m, void *arg)
 {
-    for (int i = 0; i < N_COUNTERS; i++) {
-        metrics_give(to, counter_names[i], (struct report_value)INTEGER(m->counters[i]));
+    struct metrics_to *to = arg;
+
+    if (m->summary == NULL) {
+        metrics_give(to, metrics_name(to, NULL, m->label, m->name), m->value);
+        return;
     }
-    for (int i = 0; i < N_SUMMARIES; i++) {
-        metrics_summary(to, BYTES_NULL, summary_names[i], &m->summaries[i]);
-        if (i >= N_BASIC_SUMMARIES) {
-            metrics_percentiles(to, summary_names[i], &m->summaries[i]);
-        }
+    metrics_summary(to, m->label, m->name, m->summary);
+    if (m->type == REPORT_FULL) {
+        metrics_percentiles(to, m->name, m->summary);
     }
-}
-
-/* ---- by namespace ---- */
-
-static void metrics_traffic(const struct namespaces *n, struct metrics_to *to)
-{
-    struct list *item;
-
-    list_for_each (item, &n->all) {
-        const struct namespace *row = container_of(item, struct namespace, link);
-        struct bytes label = bytes_of(row->name, row->len);
-
-        if (row->reads.count > 0) {
-            metrics_summary(to, label, "read_per_namespace", &row->reads);
-        }
-        if (row->writes.count > 0) {
-            metrics_summary(to, label, "write_per_namespace", &row->writes);
-        }
-        if (row->n_over_quota > 0) {
-            metrics_number(to, NULL, label, "quota_exceeded_error_per_namespace",
-                           (int64_t)row->n_over_quota);
-        }
-    }
-}
-
-/* The quotas of one namespace, summed up. They are numbers that anybody may have written, and wrap
- * as Java's do. */
-struct quota_sum {
-    struct map_entry entry;
-    struct list link;
-    struct bytes label;
-    uint64_t value[4];
-};
-
-struct quota_sums {
-    struct map by_label;
-    struct list all; /* in the order they were first seen */
-};
-
-static struct quota_sum *metrics_sum_of(struct quota_sums *sums, struct bytes label)
-{
-    uint64_t hash = hash_bytes(label.data, label.len, 0);
-    struct quota_sum *sum;
-
-    for (struct map_entry *e = map_first(&sums->by_label, hash); e != NULL; e = map_next(e)) {
-        sum = container_of(e, struct quota_sum, entry);
-        if (bytes_equal(sum->label, label)) {
-            return sum;
-        }
-    }
-    sum = must_zalloc(sizeof(*sum));
-    sum->label = label;
-    map_insert(&sums->by_label, &sum->entry, hash);
-    list_push_back(&sums->all, &sum->link);
-    return sum;
-}
-
-static void metrics_add_quota(const struct quota_row *row, void *arg)
-{
-    struct bytes label = namespace_name(row->path);
-    struct quota_sum *sum;
-
-    if (label.len > 0) {
-        sum = metrics_sum_of(arg, label);
-        sum->value[0] += (uint64_t)row->count_limit;
-        sum->value[1] += (uint64_t)row->bytes_limit;
-        sum->value[2] += (uint64_t)row->count;
-        sum->value[3] += (uint64_t)row->bytes;
-    }
-}
-
-static void metrics_quotas(const struct quota *q, struct metrics_to *to)
-{
-    static const char *const names[] = {
-        "quota_count_limit_per_namespace", "quota_bytes_limit_per_namespace",
-        "quota_count_usage_per_namespace", "quota_bytes_usage_per_namespace"};
-    struct quota_sums sums;
-    struct list *item;
-
-    map_init(&sums.by_label);
-    list_init(&sums.all);
-    quota_each(q, metrics_add_quota, &sums);
-    while ((item = list_pop_front(&sums.all)) != NULL) {
-        struct quota_sum *sum = container_of(item, struct quota_sum, link);
-
-        for (int k = 0; k < 4; k++) {
-            metrics_number(to, NULL, sum->label, names[k], (int64_t)sum->value[k]);
-        }
-        free(sum);
-    }
-    map_fini(&sums.by_label);
 }
 
 void report_metrics(const struct server *s, report_value_fn fn, void *arg)
 {
     struct metrics_to to = {.fn = fn, .arg = arg};
+    const struct families_to families = {metrics_values, &to};
 
     strbuf_init(&to.name, STRBUF_NO_LIMIT);
-    metrics_gauges(s, &to);
-    metrics_numbers(&s->stats, &to);
-    metrics_traffic(&s->stats.namespaces, &to);
-    metrics_quotas(s->quota, &to);
+    metrics_gauges(s, &families);
+    metrics_numbers(&s->stats, &families);
+    report_labelled(s, metrics_values, &to);
     strbuf_fini(&to.name);
 }

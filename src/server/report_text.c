@@ -41,7 +41,7 @@ struct text_lines {
     const char *before, *between;
 };
 
-static void text_value(struct strbuf *out, const struct report_value *v)
+void report_text_value(const struct report_value *v, struct strbuf *out)
 {
     switch (v->kind) {
     case REPORT_TEXT:
@@ -66,7 +66,7 @@ static void text_line(const struct report_value *v, void *arg)
     strbuf_append_str(lines->out, lines->before);
     strbuf_append_str(lines->out, v->name);
     strbuf_append_str(lines->out, lines->between);
-    text_value(lines->out, v);
+    report_text_value(v, lines->out);
     strbuf_append_str(lines->out, "\n");
 }
 

@@ -21,6 +21,9 @@ void report_text_wchc(const struct server *s, struct strbuf *out); /* watches by
 void report_text_wchp(const struct server *s, struct strbuf *out); /* watches by path */
 void report_text_hash(const struct server *s, struct strbuf *out);
 
+/* As it stands behind its name. */
+void report_text_value(const struct report_value *v, struct strbuf *out);
+
 /* "/10.0.0.1:4711", "/[0:0:0:0:0:0:0:1]:4711". */
 void report_text_peer(const struct peer *peer, struct strbuf *out);
 

@@ -62,6 +62,7 @@ struct server_facts {
     const char *host_name, *os_name, *os_arch, *os_version, *user_name, *user_home, *user_dir;
     int64_t memory_free_mb, memory_max_mb, memory_total_mb;
     int64_t n_open_files, max_open_files;
+    int64_t n_slow_syncs; /* of the log, longer than is warned of */
 
     /* Of an ensemble's member. */
     const char *membership; /* the text of quorum/config.h; NULL: it stands alone */
@@ -95,6 +96,10 @@ struct server {
     struct digest_log digests;
     struct server_facts facts;
     int64_t trace_mask; /* gtmk, stmk: kept for those who ask, nothing depends on it */
+
+    struct { /* kept by the I/O side, for the metrics */
+        int64_t n_handshakes, n_nameless_remote, n_nameless_local;
+    } tls;
 
     struct list connections;
     size_t n_connections;
@@ -148,8 +153,8 @@ static inline int64_t server_now_ms(const struct server *s)
     return s->attended_us / 1000;
 }
 
-/* A client has connected; NULL when there are too many already. */
-struct connection *server_connect(struct server *s, const struct peer *peer);
+/* A client has connected, and has shown a certificate of this subject; NULL: none. */
+struct connection *server_connect(struct server *s, const struct peer *peer, const char *subject);
 
 /* The I/O side has sent some of c->out. */
 void server_sent(struct server *s, struct connection *c);

@@ -48,6 +48,25 @@ int64_t summary_max(const struct summary *x)
 
 /* ---- percentiles ---- */
 
+/* Milliseconds are small numbers: counting them is ten times as fast as comparing them, and all of
+ * this happens while clients wait. */
+enum { COUNTED_BELOW = 4096 };
+
+static void sort_by_counting(uint32_t *values, size_t n)
+{
+    uint16_t counts[COUNTED_BELOW] = {0};
+    size_t at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        counts[values[i]]++;
+    }
+    for (uint32_t value = 0; at < n; value++) {
+        for (uint16_t k = counts[value]; k > 0; k--) {
+            values[at++] = value;
+        }
+    }
+}
+
 static int by_value(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -82,7 +101,11 @@ void summary_percentiles(const struct summary *x, const double *q, size_t n, int
     }
     sorted = must_alloc(kept * sizeof(*sorted));
     memcpy(sorted, x->sample, kept * sizeof(*sorted));
-    qsort(sorted, kept, sizeof(*sorted), by_value);
+    if (x->min >= 0 && x->max < COUNTED_BELOW) {
+        sort_by_counting(sorted, kept);
+    } else {
+        qsort(sorted, kept, sizeof(*sorted), by_value);
+    }
     for (size_t i = 0; i < n; i++) {
         out[i] = percentile(sorted, kept, q[i]);
     }

@@ -39,22 +39,6 @@ int diverged_load(struct disk *disk, const char *folder, struct diverged_mark *o
     return rc;
 }
 
-static int diverged_write(struct disk *disk, const char *path, const char *text)
-{
-    struct disk_file *file;
-    int rc = disk_open(disk, path, DISK_CREATE, &file);
-
-    if (rc != 0) {
-        return rc;
-    }
-    rc = disk_write(file, 0, text, strlen(text));
-    if (rc == 0) {
-        rc = disk_sync(file);
-    }
-    disk_close(file);
-    return rc;
-}
-
 /* No other name first: half of a line is a mark as well. */
 int diverged_save(struct disk *disk, const char *folder, int64_t zxid, const char *what)
 {
@@ -68,7 +52,7 @@ int diverged_save(struct disk *disk, const char *folder, int64_t zxid, const cha
     snprintf(text, sizeof(text), "the tree differed after transaction 0x%" PRIx64 " (%s)\n",
              (uint64_t)zxid, what);
     file_path(path, folder, DIVERGED_FILE);
-    rc = diverged_write(disk, path, text);
+    rc = disk_write_text(disk, path, text);
     return rc == 0 ? disk_sync_folder(disk, folder) : rc;
 }
 

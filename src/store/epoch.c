@@ -50,22 +50,6 @@ int epoch_load(struct disk *disk, const char *folder, const char *name, int64_t 
     return parse_epoch(text, out) ? 0 : PAWL_ERR_CORRUPT;
 }
 
-static int write_synced(struct disk *disk, const char *path, const char *text)
-{
-    struct disk_file *file;
-    int rc = disk_open(disk, path, DISK_CREATE, &file);
-
-    if (rc != 0) {
-        return rc;
-    }
-    rc = disk_write(file, 0, text, strlen(text));
-    if (rc == 0) {
-        rc = disk_sync(file);
-    }
-    disk_close(file);
-    return rc;
-}
-
 int epoch_save(struct disk *disk, const char *folder, const char *name, int64_t epoch)
 {
     char path[FILE_PATH_BYTES], temporary[FILE_PATH_BYTES + 4], text[TEXT_BYTES];
@@ -75,7 +59,7 @@ int epoch_save(struct disk *disk, const char *folder, const char *name, int64_t 
     file_path(path, folder, name);
     snprintf(temporary, sizeof(temporary), "%s.tmp", path);
     snprintf(text, sizeof(text), "%" PRId64, epoch);
-    rc = write_synced(disk, temporary, text);
+    rc = disk_write_text(disk, temporary, text);
     if (rc != 0) {
         return rc;
     }

@@ -76,6 +76,7 @@ struct activation {
     int64_t leader;
     struct bytes txn;
 };
+enum { ACTIVATION_LEADER_BYTES = 8 };
 bool activation_read(struct bytes data, struct activation *out);
 void activation_write(struct strbuf *b, const struct activation *a);
 

@@ -34,17 +34,6 @@ static bool is_dots(const uint8_t *name, size_t len)
     return (len == 1 && name[0] == '.') || (len == 2 && name[0] == '.' && name[1] == '.');
 }
 
-static uint64_t path_load_8(const uint8_t *p)
-{
-    uint64_t word;
-
-    memcpy(&word, p, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    return word;
-}
-
 /* How many characters from `p` on, eight at most, are ASCII, printable, and no '/'. Each of the
  * three terms sets the high bit of the first byte that is not; borrows and carries come from such
  * bytes only, so what they do to later ones does not matter. */
@@ -57,7 +46,7 @@ static size_t count_plain(struct bytes path, const uint8_t *p)
     if (path.len < 8) {
         return *p >= 0x20 && *p < 0x7f && *p != '/' ? 1 : 0;
     }
-    word = left >= 8 ? path_load_8(p) : path_load_8(p + left - 8) >> 8 * (8 - left);
+    word = left >= 8 ? bytes_load_8(p) : bytes_load_8(p + left - 8) >> 8 * (8 - left);
     special = (word - each * 0x20) | ((word + each) | word) | ((word ^ each * '/') - each);
     special &= each * 0x80;
     return special == 0 ? 8 : (size_t)__builtin_ctzll(special) / 8;

@@ -82,6 +82,11 @@ static bool has_space(const char *s, size_t len)
     return false;
 }
 
+static int default_port(const struct server_list *list)
+{
+    return list->is_secure ? SERVER_DEFAULT_SECURE_PORT : SERVER_DEFAULT_PORT;
+}
+
 /* "host", "host:port", "[v6]", "[v6]:port"; a bare IPv6 address has more than one colon. */
 static int add_text(struct server_list *list, const char *s, size_t len)
 {
@@ -104,7 +109,7 @@ static int add_text(struct server_list *list, const char *s, size_t len)
             return PAWL_ERR_BAD_ARGUMENTS;
         }
         if (end == s + len - 1) {
-            return add(list, s + 1, (size_t)(end - s) - 1, SERVER_DEFAULT_PORT);
+            return add(list, s + 1, (size_t)(end - s) - 1, default_port(list));
         }
         if (end[1] != ':') {
             return PAWL_ERR_BAD_ARGUMENTS;
@@ -114,10 +119,10 @@ static int add_text(struct server_list *list, const char *s, size_t len)
     }
     colon = memchr(s, ':', len);
     if (colon == NULL) {
-        return add(list, s, len, SERVER_DEFAULT_PORT);
+        return add(list, s, len, default_port(list));
     }
     if (memchr(colon + 1, ':', (size_t)(s + len - colon) - 1) != NULL) {
-        return add(list, s, is_v6_text(s, len) ? len : 0, SERVER_DEFAULT_PORT);
+        return add(list, s, is_v6_text(s, len) ? len : 0, default_port(list));
     }
     return add(list, s, (size_t)(colon - s), parse_port(colon + 1, (size_t)(s + len - colon) - 1));
 }
@@ -138,12 +143,20 @@ static int add_list(struct server_list *list, const char *s, size_t len)
     return rc;
 }
 
-static int parse(const char *servers, struct server_list *list)
+static bool is_secure(const char *servers)
 {
+    return strncmp(servers, SERVER_SECURE, strlen(SERVER_SECURE)) == 0;
+}
+
+static int parse(const char *servers, bool secure, struct server_list *list)
+{
+    bool says_so = is_secure(servers);
     const char *slash;
     int rc;
 
-    if (strncmp(servers, "unix:", 5) == 0) {
+    list->is_secure = secure || says_so;
+    servers += says_so ? strlen(SERVER_SECURE) : 0;
+    if (!list->is_secure && strncmp(servers, "unix:", 5) == 0) {
         rc = add(list, servers + 5, strlen(servers + 5), 0);
         slash = "";
     } else {
@@ -164,10 +177,10 @@ static int parse(const char *servers, struct server_list *list)
     return list->chroot == NULL ? PAWL_ERR_NO_MEMORY : 0;
 }
 
-int server_list_parse(const char *servers, struct server_list *out)
+int server_list_parse_for(const char *servers, bool secure, struct server_list *out)
 {
     struct server_list list = {0};
-    int rc = parse(servers, &list);
+    int rc = parse(servers, secure, &list);
 
     if (rc != 0) {
         server_list_fini(&list);
@@ -175,6 +188,11 @@ int server_list_parse(const char *servers, struct server_list *out)
     }
     *out = list;
     return 0;
+}
+
+int server_list_parse(const char *servers, struct server_list *out)
+{
+    return server_list_parse_for(servers, false, out);
 }
 
 void server_list_fini(struct server_list *list)
@@ -245,10 +263,13 @@ static void explain_list(const char *s, size_t len, char *out, size_t size)
 
 void server_list_explain(const char *servers, char *out, size_t size)
 {
-    const char *slash = strchr(servers, '/');
+    bool secure = is_secure(servers);
+    const char *slash;
 
+    servers += secure ? strlen(SERVER_SECURE) : 0;
+    slash = strchr(servers, '/');
     out[0] = '\0';
-    if (strncmp(servers, "unix:", 5) == 0) {
+    if (!secure && strncmp(servers, "unix:", 5) == 0) {
         snprintf(out, size, "\"%s\": no path of a socket", servers);
         return;
     }

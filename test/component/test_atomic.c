@@ -596,7 +596,7 @@ static void free_and_close_end_what_is_on_its_way(void **state)
     wait_semaphore(&t.done);
     assert_int_equal(t.err, PAWL_ERR_CLOSING);
     pawl_atomic_free(a);
-    tcp_proxy_free(p.proxy);
+    behind_proxy_free(&p);
 }
 
 /* ---- values ---- */

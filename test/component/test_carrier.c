@@ -364,13 +364,13 @@ static void start(struct process *m)
     struct epochs epochs;
     char reason[256];
 
-    history_init(&history, 0);
+    history_begin(&history, 0);
     recovery.arg = &history;
     assert_int_equal(disk_posix_open(m->folder, true, &m->disk), 0);
     assert_int_equal(recovery_load(m->disk, m->disk, &recovery, &m->tree, &report), 0);
     if (history_last(&history) != report.last_zxid) {
         history_fini(&history);
-        history_init(&history, report.last_zxid);
+        history_begin(&history, report.last_zxid);
     }
     assert_int_equal(epoch_start(m->disk, STORE_FOLDER, report.last_zxid, &epochs, reason, 256), 0);
     m->applied = report.last_zxid;

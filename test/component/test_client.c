@@ -812,7 +812,7 @@ static void close_returns_when_nobody_answers(void **state)
     pawl_client_close_within(t.c, 300);
     assert_true(now_ms() - began < SOON_MS);
     tcp_proxy_freeze(t.proxy, false);
-    tcp_proxy_free(t.proxy);
+    behind_proxy_free(&t);
 }
 
 static void without_a_server_calls_end_at_their_deadline(void **state)

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "lib/certificate.h"
 #include "lib/client_fixture.h"
 #include "lib/failing_memory.h"
 #include "lib/test.h"
@@ -406,6 +407,45 @@ static void a_handle_may_be_opened_and_closed_without_memory(void **state)
 }
 
 /* False: nothing failed any more. */
+static bool open_with_tls(const struct pawl_client_options *o, long n)
+{
+    struct pawl_client *c;
+    bool failed;
+    int rc;
+
+    failing_memory_arm(n, 1);
+    rc = pawl_client_open(o, &c);
+    if (rc == 0) {
+        pawl_client_close(c);
+    }
+    failed = failing_memory_disarm();
+    assert_true(rc == PAWL_OK || (failed && rc == PAWL_ERR_NO_MEMORY));
+    return failed;
+}
+
+static void a_handle_with_tls_may_be_opened_without_memory(void **state)
+{
+    struct pawl_client_options o = client_fixture_options();
+    struct pawl_tls_options tls = *PAWL_TLS_OPTIONS(.server_name = "example.org");
+    struct certificate own;
+    char address[32], servers[64];
+    long n = 0;
+
+    (void)state;
+    certificate_make(&own, NULL, "own", NULL);
+    tls.ca_file = tls.certificate_file = own.path;
+    address_that_refuses(address, sizeof(address));
+    snprintf(servers, sizeof(servers), "zks://%s", address);
+    o.servers = servers;
+    o.tls = &tls;
+    while (open_with_tls(&o, n)) {
+        assert_true(++n < MOST_ALLOCATIONS);
+    }
+    assert_true(n > 10);
+    certificate_unmake(&own);
+}
+
+/* False: nothing failed any more. */
 static bool hand_over(long n)
 {
     struct pawl_client_options o = client_fixture_options();
@@ -531,6 +571,7 @@ int main(void)
         cmocka_unit_test(each_allocation_of_an_operation_may_fail),
         cmocka_unit_test(the_same_with_retries),
         cmocka_unit_test(a_handle_may_be_opened_and_closed_without_memory),
+        cmocka_unit_test(a_handle_with_tls_may_be_opened_without_memory),
         cmocka_unit_test(a_session_is_handed_over_without_memory),
         cmocka_unit_test(without_threads_there_is_no_handle),
         cmocka_unit_test(without_descriptors_there_is_no_handle),

@@ -447,6 +447,6 @@ int main(void)
         cmocka_unit_test(bad_arguments_are_refused),
     };
 
-    client_fixture_property = "znode.container.checkIntervalMs=300";
+    client_fixture_properties[0] = "znode.container.checkIntervalMs=300";
     return cmocka_run_group_tests(tests, client_fixture_start, client_fixture_stop);
 }

@@ -99,6 +99,15 @@ def connect_unix(path):
     return sock
 
 
+def has_ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as s:
+            s.bind(("::1", 0))
+            return True
+    except OSError:
+        return False
+
+
 def four_letter_word(sock, word):
     with sock:
         sock.settimeout(PATIENCE_SECONDS)

@@ -19,8 +19,10 @@ EXPECTED = ["bin/pawl", "bin/pawld", "share/man/man1/pawl.1", "include/pawl/serv
             "include/pawl/adapters/epoll.h",
             "share/doc/pawl/conf/pawld.cfg.example", "share/doc/pawl/LICENSE",
             "share/doc/pawl/README.md", "share/doc/pawl/CHANGELOG.md",
+            "share/bash-completion/completions/pawl", "share/zsh/site-functions/_pawl",
+            "share/fish/vendor_completions.d/pawl.fish",
             "share/doc/pawl/examples/embedded_server.c", "lib/systemd/system/pawld.service"]
-IN_LIB = ["libpawl.so", "libpawl.so.0", "libpawl-server.so.0", "libpawl.a", "pkgconfig/pawl.pc",
+IN_LIB = ["libpawl.so", "libpawl.so.0", "libpawl-server.so.0", "libpawl-tls.so.0", "libpawl.a", "pkgconfig/pawl.pc",
           "cmake/pawl/pawl-config.cmake", "cmake/pawl/pawl-config-version.cmake"]
 WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
 CMAKE_LISTS = """cmake_minimum_required(VERSION 3.20)

@@ -65,6 +65,10 @@ class TestCase(daemon.TestCase):
         """pawl finds its server there from now on."""
         self.env["PAWL_SERVER"] = "localhost:%d%s" % (port, self.chroot)
 
+    def nobody(self):
+        """A server that is not there. A port may be anybody's."""
+        return "unix:" + os.path.join(self.dir, "nobody")
+
     def stop_server(self):
         """SIGSTOP; it goes on with the end of the test at the latest."""
         self.server.signal(signal.SIGSTOP)

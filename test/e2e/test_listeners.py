@@ -6,16 +6,7 @@ import socket
 import stat
 
 import daemon
-from daemon import AnyConn, connect_unix, opened, run, z
-
-
-def has_ipv6():
-    try:
-        with socket.socket(socket.AF_INET6) as s:
-            s.bind(("::1", 0))
-            return True
-    except OSError:
-        return False
+from daemon import AnyConn, connect_unix, has_ipv6, opened, run, z
 
 
 def own_address():

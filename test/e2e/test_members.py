@@ -257,6 +257,7 @@ class Diverged(Members):
         All have the same history, so it would be elected: its number is the largest."""
         members, _ = self.with_a_node()
         members[2].stop()
+        self.wait_modes(members[:2], "leader", "follower")  # or the third would lead again
         self.forge(3, b"right", b"wrong", with_digest=False)
         members[2] = self.member(3)
         self.wait_modes(members, "leader", "follower", "follower")

@@ -255,7 +255,7 @@ class FilesOfTheField(daemon.TestCase):
         self.assertFalse(os.path.exists(self.data))
 
     def test_what_cannot_be_served_is_refused(self):
-        for line, said in (("secureClientPort=0", "secureClientPort"),
+        for line, said in (("secureClientPort=0", "ssl.keyStore.location"),
                            ("server.1=a:1:2\nserver.2=b:1:2\nserver.3=c:1:2\ninitLimit=5\n"
                             "syncLimit=2", "myid file is missing")):
             path = self.file("zoo.cfg", "dataDir=%s\nclientPort=0\n%s\n" % (self.data, line))

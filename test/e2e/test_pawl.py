@@ -160,7 +160,7 @@ class BadInput(TestCase):
     def test_the_command_line(self):
         self.assertIn("is 'get' meant?", self.fails(USAGE, "gett", "/a"))
         self.assertIn("is --recursive meant?", self.fails(USAGE, "ls", "--recursiv"))
-        self.assertIn("usage: pawl get [-s] PATH", self.fails(USAGE, "get"))
+        self.assertIn("usage: pawl get [-s] [-w] [-b | -x] PATH", self.fails(USAGE, "get"))
         self.assertIn("usage:", self.fails(USAGE, "get", "/a", "/b"))
         self.assertIn("needs a value", self.fails(USAGE, "set", "/a", "x", "-v"))
         self.assertIn("is no number", self.fails(USAGE, "set", "-v", "one", "/a", "x"))
@@ -171,6 +171,26 @@ class BadInput(TestCase):
         for command in ("lock", "get", "acl get", "watch"):
             self.assertIn("usage: pawl [OPTIONS] " + command, self.ok(*command.split(), "--help"))
 
+    def test_what_is_meant(self):
+        for words, meant in ((["crate", "/a"], "'create'"), (["barier", "raise", "/a"], "'barrier'"),
+                             (["barrier", "rise", "/a"], "'barrier raise'"), (["setacl", "/a"], "'setAcl'"),
+                             (["acl", "gte", "/a"], "'acl get'"), (["semap", "/a"], "'semaphore'"),
+                             (["rm", "--recursief", "/a"], "--recursive"), (["--sever", "a", "ls"], "--server")):
+            self.assertIn("is %s meant?" % meant, self.fails(USAGE, *words))
+        self.assertNotIn("meant", self.fails(USAGE, "nonsense"))
+        self.assertIn("raise, lift, wait or meet", self.fails(USAGE, "barrier", "nonsense"))
+
+    def test_bad_numbers_need_no_server(self):
+        self.env["PAWL_SERVER"] = self.nobody()
+        for words in (["counter", "add", "/c", "x"], ["counter", "set", "/c", ""],
+                      ["counter", "add", "-b", "33", "/c"], ["counter", "add", "-b", "32", "/c", "2147483648"],
+                      ["counter", "set", "-i", "1.5", "/c", "1"], ["counter", "get", "-b", "x", "/c"],
+                      ["barrier", "meet", "/b", "0"], ["barrier", "meet", "-w", "1", "/b", "2"],
+                      ["barrier", "wait", "-w", "soon", "/b"], ["queue", "take", "-w", "x", "/q"],
+                      ["service", "register", "-p", "65536", "/s", "web"],
+                      ["service", "watch", "-n", "0", "/s", "web"]):
+            self.assertRegex(self.fails(USAGE, *words), "is no (number|duration)|32 or 64")
+
     def test_missing_nodes(self):
         for command in (["get", "/no"], ["ls", "/no"], ["ls", "-R", "/no"],
                         ["-j", "ls", "-R", "/no"], ["tree", "/no"], ["set", "/no", "x"], ["rm", "/no"],
@@ -180,9 +200,7 @@ class BadInput(TestCase):
         self.assertIn("exists already", self.fails(CONFLICT, "create", "/zookeeper"))
 
     def test_servers(self):
-        # 127.0.0.1:1 may be anybody's: nobody listens in this directory.
-        nobody = "unix:" + os.path.join(self.dir, "nobody")
-        self.assertIn("no session with", self.fails(UNREACHABLE, "-s", nobody, "-C", "200ms", "ls"))
+        self.assertIn("no session with", self.fails(UNREACHABLE, "-s", self.nobody(), "-C", "200ms", "ls"))
         self.assertIn("port is not a number", self.fails(USAGE, "-s", "a:99999", "ls"))
 
     def test_output_that_cannot_be_written(self):

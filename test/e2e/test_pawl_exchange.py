@@ -1,12 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """pawl: transactions, export and import, differences, quotas, an editor, completions."""
+import io
 import json
 import os
+import select
 import subprocess
+import tarfile
 import unittest
 
-import daemon
+import pawl_program
 from daemon import PATIENCE_SECONDS
 from pawl_program import (CONFLICT, NO, NO_NODE, OK, PAWL, REFUSED, SYSTEM, USAGE, TestCase)
 
@@ -141,6 +144,171 @@ class ExportAndImport(TestCase):
         self.assertEqual(self.ok("ls", "/"), "t\nzookeeper\n")
 
 
+class Tar(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.ok("create", "-p", "/t/a/b", "text")
+        self.ok("set", "/t/a", "data of a node with children")
+        self.ok("create", "/t/bytes", "-", stdin=ODD_BYTES)
+        self.ok("create", "/t/none")
+        self.ok("create", "/t/empty", "")
+        self.ok("create", "/t/.data", "called like the file of data")
+        self.ok(*ME, "create", "-a", "auth::cdrwa,world:anyone:r", "/t/mine", "x")
+
+    def exported(self, *args):
+        """As a file."""
+        path = os.path.join(self.dir, "nodes.tar")
+        with open(path, "wb") as file:
+            subprocess.run([PAWL, *ME, "export", "-t", *args], stdout=file, env=self.env, check=True)
+        return path
+
+    def test_there_and_back(self):
+        path = self.exported("/t")
+        self.assertEqual(self.ok("import", "/new", path),
+                         "8 made, 0 changed, 0 left as they were, 0 ephemeral left out\n")
+        self.assertEqual(self.ok(*ME, "export", "/new"), self.ok(*ME, "export", "/t"))
+        with open(path, "rb") as file:
+            self.assertIn("8 made", self.ok("import", "--tar", "/again", stdin=file.read()))
+        self.assertEqual(self.ok("diff", "/t", "/again"), "")
+
+    def test_others_can_unpack_it(self):
+        with tarfile.open(self.exported("/t")) as tar:
+            self.assertEqual([m.name for m in tar],
+                             [".", "./.data", ".data~", "a", "a/.data", "a/b", "bytes", "empty", "mine", "none"])
+            self.assertEqual(tar.extractfile("bytes").read(), ODD_BYTES)
+            self.assertEqual(tar.extractfile("a/.data").read(), b"data of a node with children")
+            marks = json.loads(tar.getmember("mine").pax_headers["SCHILY.xattr.user.pawl.node"])
+        self.assertEqual([a["scheme"] for a in marks["acl"]], ["digest", "world"])
+
+    def test_what_others_have_packed(self):
+        for form in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT):
+            packed = io.BytesIO()
+            long_name = "folder/" + "/".join(["x" * 40] * 3)
+            with tarfile.open(fileobj=packed, mode="w", format=form) as tar:
+                for name, data in (("./", None), ("folder", None), ("folder/file", b"data"), (long_name, b"long")):
+                    info = tarfile.TarInfo(name)
+                    info.type = tarfile.DIRTYPE if data is None else tarfile.REGTYPE
+                    info.size = len(data or b"")
+                    tar.addfile(info, io.BytesIO(data or b""))
+            top = "/others%d" % form
+            self.assertIn("4 made", self.ok("import", "-p", "-t", top, stdin=packed.getvalue()))
+            self.assertEqual(self.ok("get", top + "/folder/file"), "data")
+            self.assertEqual(self.ok("get", top + "/" + long_name), "long")
+
+    def test_bad_ones(self):
+        with open(self.exported("/t"), "rb") as file:
+            whole = file.read()
+        message = self.pawl("import", "-t", "/cut", stdin=whole[:-1024])
+        self.assertEqual(message[0], USAGE)
+        self.assertIn("it ends in the middle: it was cut off; is this from pawl export -t?", message[2])
+        self.assertIn("until then 7 made", message[2])
+        self.assertIn("it is no tar, or a damaged one", self.fails(USAGE, "import", "-t", "/bad", stdin=b"x" * 1024))
+        self.assertIn("cut off", self.fails(USAGE, "import", "-t", "/bad"))
+        link = io.BytesIO()
+        with tarfile.open(fileobj=link, mode="w") as tar:
+            info = tarfile.TarInfo("link")
+            info.type, info.linkname = tarfile.SYMTYPE, "elsewhere"
+            tar.addfile(info)
+        self.assertIn("link: an entry that is neither a file nor a folder",
+                      self.fails(USAGE, "import", "-t", "/bad", stdin=link.getvalue()))
+        self.assertIn("exists already", self.fails(CONFLICT, "import", "-t", "/t", stdin=whole))
+
+
+class Progress(TestCase):
+    def test_on_a_terminal(self):
+        ours, theirs = os.openpty()
+        self.addCleanup(os.close, ours)
+        process = self.begin("import", "/p", stdin=subprocess.PIPE, stderr=theirs)
+        os.close(theirs)
+        shown, n = b"", 0
+        while b"nodes, " not in shown:  # it is drawn when some time has gone by
+            process.stdin.write(b'{"path":"/%s"}\n' % (b"n%d" % n if n else b""))
+            process.stdin.flush()
+            n += 1
+            while select.select([ours], [], [], 0)[0]:
+                shown += os.read(ours, 4096)
+        process.stdin.write(b'{"path":"/no/parent"}\n')
+        process.stdin.close()
+        try:
+            while more := os.read(ours, 4096):
+                shown += more
+        except OSError:  # EIO: nobody has it open any more
+            pass
+        self.assertEqual(process.wait(), NO_NODE)
+        self.assertRegex(shown.decode(), r"(?s)\r\x1b\[K\d+ nodes, \d+/s.*\r\x1b\[K(\x1b\[31m)?pawl import: line \d+: .* its parent")
+        self.assertRegex(shown.decode(), r"until then %d made" % n)
+
+    def test_nothing_into_a_file(self):
+        self.ok("import", "/p", stdin=b"".join(b'{"path":"/%s"}\n' % (b"n%d" % n if n else b"") for n in range(300)))
+
+
+class KindsOfNodes(TestCase):
+    server_options = ("-D", "extendedTypesEnabled=true")
+
+    def setUp(self):
+        super().setUp()
+        self.ok("create", "-p", "/t/plain")
+        self.ok("create", "-c", "/t/container")
+        self.ok("create", "-t", "1h", "/t/ttl")
+
+    def next_number(self, path):
+        return int(self.ok("create", "-s", path + "/next-").rsplit("-", 1)[1])
+
+    def test_counters(self):
+        self.ok("create", "/t/queue")
+        for _ in range(3):
+            self.ok("create", "-s", "/t/queue/n-", "x")
+        self.ok("rm", "/t/queue/n-0000000001")
+        exported = self.ok("export", "/t")
+        self.assertIn('"sequence":3', exported)
+        self.ok("import", "/new", stdin=exported.encode())
+        self.assertEqual(self.ok("export", "/new"), exported)
+        self.assertEqual(self.next_number("/new/queue"), 3)
+        self.assertEqual(self.next_number("/new"), 4)
+        self.ok("import", "-q", "0", "/without", stdin=exported.encode())
+        self.assertEqual(self.next_number("/without/queue"), 2)
+        self.ok("import", "-k", "/without", stdin=exported.encode())  # what is further is left
+        self.assertEqual(self.next_number("/without/queue"), 3)
+
+    def test_a_counter_that_is_far(self):
+        line = b'{"path":"/","sequence":3000}\n'
+        self.assertIn("1 made", self.ok("import", "/far", stdin=line))
+        self.assertEqual(self.ok("ls", "/far"), "")
+        self.assertEqual(self.next_number("/far"), 3000)
+        status, out, errors = self.pawl("import", "-q", "100", "/short", stdin=line)
+        self.assertEqual((status, out), (NO, ""))
+        self.assertIn("its counter is 3000 short of the 3000 it had; -q 3000 -k raises it", errors)
+        self.assertIn("until then 1 made", errors)
+        self.ok("import", "-q", "3000", "-k", "/short", stdin=line)
+        self.assertEqual(self.next_number("/short"), 3000)
+
+    def test_a_node_where_nothing_may_be_made(self):
+        line = (b'{"path":"/","sequence":5,"acl":[{"scheme":"world","id":"anyone","perms":"r"}]}\n')
+        status, _out, errors = self.pawl("import", "/closed", stdin=line)
+        self.assertEqual(status, REFUSED)
+        self.assertIn("/closed/pawl-import: permission denied", errors)
+
+    def test_types_from_files(self):
+        if pawl_program.shared_server is not None:
+            self.skipTest("needs its files")
+        data = self.data
+        lines = self.ok("at", "-D", data, "end", "export", "/t")
+        nodes = {n["path"]: n for n in map(json.loads, lines.splitlines())}
+        self.assertTrue(nodes["/container"]["container"])
+        self.assertEqual(nodes["/ttl"]["ttl_ms"], 3600000)
+        self.assertEqual(nodes["/"]["sequence"], 3)
+        self.assertIn("4 made", self.ok("import", "/new", stdin=lines.encode()))
+        again = self.ok("at", "-D", data, "end", "export", "/new")
+        self.assertEqual(again, lines)
+        self.assertIn("4 made", self.ok("import", "-P", "/plain", stdin=lines.encode()))
+        self.assertNotIn("ttl_ms", self.ok("at", "-D", data, "end", "export", "-A", "/plain"))
+
+    def test_bad_kinds(self):
+        for line in ('"ttl_ms":0', '"ttl_ms":"5"', '"ttl_ms":5,"container":true', '"sequence":-1'):
+            self.assertIn("; is this from pawl export?",
+                          self.fails(USAGE, "import", "/bad", stdin=('{"path":"/",%s}' % line).encode()))
+
+
 class Differences(TestCase):
     def test_two_subtrees(self):
         self.ok("create", "-p", "/a/x/below", "1")
@@ -245,6 +413,7 @@ class Others(TestCase):
         self.assertIn("is no version", self.fails(USAGE, "reconfig", "-r", "2", "-v", "x"))
         self.assertIn("has no line server.N=", self.fails(USAGE, "reconfig", "-f", self.file("none", "a=b\n")))
         self.assertIn("reconfiguration is disabled", self.fails(REFUSED, "reconfig", "-r", "2"))
+        self.assertIn("reconfiguration is disabled", self.fails(REFUSED, "reconfig", "-s", "-add", "4=h:1:2;3"))
 
     @unittest.skipUnless(os.path.exists("/bin/bash"), "no bash")
     def test_completions(self):
@@ -253,7 +422,7 @@ class Others(TestCase):
         script = self.file("completions", self.ok("completions", "bash"))
         for line, words in (("pawl quo", ["quota"]), ("pawl quota ", ["get", "set", "rm"]),
                             ("pawl quota set --hard-b", ["--hard-bytes"]), ("pawl ls --rec", ["--recursive"]),
-                            ("pawl --json get /fol", ["/folder"]), ("pawl --se", ["--server", "--session-timeout"]),
+                            ("pawl --json get /fol", ["/folder"]), ("pawl --ses", ["--session-timeout"]),
                             ("pawl -s %s ls /folder/" % self.env["PAWL_SERVER"], ["/folder/alpha", "/folder/beta"]),
                             ("pawl quota set /folder/b", ["/folder/beta"]), ("pawl locks ", ["why", "gc"]),
                             ("pawl locks /folder/al", ["/folder/alpha"])):
@@ -262,8 +431,8 @@ class Others(TestCase):
                                   env=dict(self.env, PATH=os.path.dirname(PAWL) + ":/usr/bin:/bin"),
                                   capture_output=True, text=True, timeout=PATIENCE_SECONDS)
             self.assertEqual((done.stdout.split(), done.stderr), (words, ""), line)
-        self.assertIn("not for 'zsh'", self.fails(USAGE, "completions", "zsh"))
+        self.assertIn("not for 'tcsh'", self.fails(USAGE, "completions", "tcsh"))
 
 
 if __name__ == "__main__":
-    daemon.main()
+    pawl_program.main()

@@ -215,6 +215,7 @@ class Barrier(TestCase):
             self.assertEqual([p.wait() for p in both], [OK, OK])
 
     def test_a_meeting_that_does_not_take_place(self):
+        self.ok("create", "/m")  # the time may be up before it would be made
         self.assertIn("have not come", self.fails(TIMEOUT, "barrier", "meet", "-w", "50ms", "/m", "2"))
         self.assertEqual(self.ok("ls", "/m"), "")
 

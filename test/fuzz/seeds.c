@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/exported.h"
+#include "cli/tar.h"
 #include "lib/vectors.h"
 #include "wire/ops.h"
 #include "wire/packet.h"
@@ -172,6 +174,24 @@ static void seed_path(const char *row, void *arg)
     (void)arg;
     seed("path", -1, bytes_of(bytes, vectors_hex(row, bytes, sizeof(bytes))));
     seed("utf8", -1, bytes_of(bytes, vectors_hex(row, bytes, sizeof(bytes))));
+}
+
+static void seed_admin(void)
+{
+    static const char *const texts[] = {"digest bob:secret",
+                                        "ip",
+                                        "localhost:8080",
+                                        "[::1]:8080",
+                                        "127.0.0.1:8080",
+                                        "{\"percentage\": 50}",
+                                        "-306",
+                                        "9223372036854775808",
+                                        "{\"percentage\": [[[]]]}"};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        seed("admin", -1, bytes_str(texts[i]));
+    }
+    seed("admin", -1, bytes_of("localhost\0http://localhost", 26));
 }
 
 /* A vote of servers 1 and 2, then time; and the configuration in it. */
@@ -362,6 +382,64 @@ static void seed_curator_file(const char *path, const char *name)
     free((void *)(uintptr_t)file.data);
 }
 
+/* What reaches the command line, which nobody has recorded. */
+static void seed_command_line(void)
+{
+    static const struct {
+        const char *target;
+        int choice;
+        const char *text;
+    } all[] = {
+        {"line", -1, "create -s '/a b' \"two\\n\\x41\\\\\" # comment"},
+        {"line", -1, "set /a 'un''quo'\"ted\"\tx"},
+        {"line", -1, "get \"/half"},
+        {"import", 0,
+         "{\"path\":\"/a/b\",\"data\":\"text\",\"acl\":[{\"scheme\":\"world\","
+         "\"id\":\"anyone\",\"perms\":\"cdrwa\"}]}"},
+        {"import", 1, "{\"path\":\"/\",\"data_base64\":\"AP8=\",\"ephemeral\":true}"},
+        {"import", 0, "{\"path\":\"/null\",\"data\":null,\"acl\":[]}"},
+        {"import", 0, "{\"path\":\"/t\",\"data\":\"\",\"ttl_ms\":60000,\"sequence\":7}"},
+        {"import", 0, "{\"path\":\"/c\",\"data\":\"\",\"container\":true}"},
+        {"cons", -1,
+         " /127.0.0.1:57426[1](queued=0,recved=213,sent=214,sid=0x100000f0bc60000,lop=GETD,"
+         "est=1794709447229,to=30000,lcxid=0xd4,lzxid=0xd0,lresp=1027690,llat=0,minlat=0)"},
+        {"cons", -1, "zk_version\t3.8.0\nzk_server_state\tleader\nzk_znode_count\t14\n"},
+        {"cons", -1, " /[0:0:0:0:0:0:0:1]:54654[0](queued=0,recved=1,sent=0)"},
+    };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        seed(all[i].target, all[i].choice, bytes_str(all[i].text));
+    }
+}
+
+static void seed_tar(void)
+{
+    const struct exported nodes[] = {
+        {.path = "/", .data = pawl_str("top"), .has_children = true, .sequence = 2},
+        {.path = "/.data", .data = pawl_str("x"), .ttl_ms = 5},
+        {.path = "/none", .is_ephemeral = true}};
+    const struct tar_entry other[] = {
+        {.name = "./", .is_folder = true},
+        {.name =
+             "a-name-that-is-too-long-for-a-header-so-that-it-stands-in-an-extended-one-before-it/"
+             "where-it-is-called-path"}};
+    char *text;
+    size_t len;
+    FILE *to = open_memstream(&text, &len);
+
+    for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
+        exported_tar(&nodes[i], to);
+    }
+    for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+        tar_write(to, &other[i]);
+    }
+    tar_write_end(to);
+    fclose(to);
+    seed("tar", 0, bytes_of(text, len));
+    seed("tar", 1, bytes_of(text, 512));
+    free(text);
+}
+
 int main(int argc, char **argv)
 {
     char path[4096];
@@ -373,9 +451,12 @@ int main(int argc, char **argv)
     vectors = argv[1];
     out_folder = argv[3];
     make_folder(out_folder);
+    seed("distinguished_name", -1, bytes_str("CN=Example\\, Inc.,OU=b+UID=c; C=DE"));
+    seed("distinguished_name", -1, bytes_str("1.2.840.113549.1.9.1=#1603612e62,CN=\"a\\\"b\""));
     snprintf(path, sizeof(path), "%s/client.txt", vectors);
     vectors_client(path, seed_line, NULL);
     vectors_table(path, "path-check", seed_path, NULL);
+    seed_admin();
     snprintf(path, sizeof(path), "%s/quorum", vectors);
     each_file(path, seed_quorum_file);
     snprintf(path, sizeof(path), "%s/datadir", vectors);
@@ -383,6 +464,8 @@ int main(int argc, char **argv)
     each_file(argv[2], seed_config);
     snprintf(path, sizeof(path), "%s/curator", vectors);
     each_file(path, seed_curator_file);
+    seed_command_line();
+    seed_tar();
     printf("%d seeds in %s\n", n_written, out_folder);
     return 0;
 }

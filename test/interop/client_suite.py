@@ -11,11 +11,13 @@ known here goes to the program: --only NAME, --face FACE, --quick.
 """
 import argparse
 import base64
+import contextlib
 import hashlib
 import os
 import subprocess
 import sys
 
+import apache_hole
 import ensemble
 import servers
 
@@ -113,6 +115,15 @@ def converse(command, where):
         process.wait()
 
 
+def judge(name, where, program, arguments):
+    """What went wrong, None if nothing."""
+    code = converse([program, where.connect_string, "--control"] + arguments, where)
+    if code != 0:
+        return "client on %s: FAILED" % name
+    print("client on %s: passed" % name)
+    return None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--server", required=True,
@@ -122,18 +133,17 @@ def main():
     options, rest = parser.parse_known_args()
     has_reconfig = "p" not in options.kinds.lower()  # pawld's list of members is what its file says
     if options.server == "local-sessions":
-        servers_for_it = Several(options.kinds, LOCAL_SESSIONS)
-        flags = ["--ensemble", "--local-sessions"]
-    elif options.server == "ensemble":
-        servers_for_it = Several(options.kinds, RECONFIG if has_reconfig else {})
-        flags = ["--ensemble"] + (["--reconfig"] if has_reconfig else [])
+        more, flags = LOCAL_SESSIONS, ["--ensemble", "--local-sessions"]
     else:
-        servers_for_it, flags = Single(options.server), []
-    with servers_for_it as where:
-        code = converse([options.program, where.connect_string, "--control"] + flags + rest, where)
-    name = options.kinds if "--ensemble" in flags else options.server
-    print("client on %s: %s" % (name, "passed" if code == 0 else "FAILED"))
-    return 0 if code == 0 else 1
+        more, flags = (RECONFIG, ["--ensemble", "--reconfig"]) if has_reconfig else ({}, ["--ensemble"])
+    if options.server in servers.KINDS:
+        with Single(options.server) as where:
+            return 1 if judge(options.server, where, options.program, rest) else 0
+    with contextlib.ExitStack() as stack:  # the files of all are kept until it is known whose fault it was
+        def story():
+            where = stack.enter_context(Several(options.kinds, more))
+            return judge(options.kinds, where, options.program, flags + rest), where.members
+        return apache_hole.play(story)
 
 
 if __name__ == "__main__":

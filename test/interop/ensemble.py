@@ -24,11 +24,12 @@ from patience import wait_until
 ELECTION_SECONDS = 300  # Java on a busy machine
 WORD_SECONDS = 10.0  # a member that is cut off accepts connections and stays silent
 
-# Small delays: tests kill leaders often, and wait for the next one every time.
+# Small delays: tests kill leaders often, and wait for the next one every time. But a busy machine keeps a
+# member waiting for seconds: limits below that would end leaderships one after the other.
 BASE_CONFIG = {
     "tickTime": "200",
-    "initLimit": "50",
-    "syncLimit": "15",
+    "initLimit": "100",
+    "syncLimit": "30",
     "minSessionTimeout": "400",
     "maxSessionTimeout": "600000",
     "cnxTimeout": "1000",

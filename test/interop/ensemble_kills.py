@@ -24,6 +24,7 @@ import threading
 import time
 from collections import deque
 
+import apache_hole
 import ensemble
 import pawld_ensemble as pe
 import servers
@@ -485,6 +486,21 @@ class Story:
                 m.close()
 
 
+def tell(story_class, options, name):
+    """Plays it: the exit code. The logs of what failed are kept."""
+    def story():
+        folder = tempfile.mkdtemp(prefix=name.replace("_", "-") + "-")
+        told = story_class(options, folder)
+        try:
+            told.play()
+        except Exception as e:  # whatever it was
+            return "%s: %s: FAILED, seed %d: %s: %s; logs in %s" % (
+                name, options.kinds, options.seed, type(e).__name__, e, folder), told.members
+        shutil.rmtree(folder, ignore_errors=True)
+        return None, told.members
+    return apache_hole.play(story)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--kinds", default="ppp", help="ppp, ppppp, paa, ...: p is pawld")
@@ -493,16 +509,7 @@ def main():
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3), "big"))
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
-    folder = tempfile.mkdtemp(prefix="ensemble-kills-")
-    try:
-        Story(options, folder).play()
-    except Exception as e:  # whatever it was: the logs are kept
-        print("ensemble_kills: %s: FAILED, seed %d: %s: %s" % (options.kinds, options.seed,
-                                                             type(e).__name__, e))
-        print("ensemble_kills: logs in %s" % folder)
-        return 1
-    shutil.rmtree(folder, ignore_errors=True)
-    return 0
+    return tell(Story, options, "ensemble_kills")
 
 
 if __name__ == "__main__":

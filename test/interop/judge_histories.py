@@ -1,10 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The judge of histories is judged: what it excuses, and that it finds everything else."""
+"""The judges are judged, of histories and of Apache's logs: what they excuse, and that they excuse nothing
+else."""
 import itertools
+import os
+import shutil
+import struct
 import sys
+import tempfile
 import unittest
 
+import apache_hole
 from register_history import Answerer, History, Operation
 
 OUR_LEADER = Answerer(1, False, "leader")
@@ -112,6 +118,67 @@ class Judge(unittest.TestCase):
         self.story.write(1, 2, answerer=JAVA_LEADER, begin=begin)
         self.story.write(1, 1, answerer=JAVA_LEADER, begin=begin)
         self.verdict(1)
+
+
+RECORDED = os.path.join(os.path.dirname(__file__), "../vectors/datadir/trunc-before")
+LOG = "version-2/log.100000001"
+
+
+class Member:
+    def __init__(self, number, kind, data_dir, said=""):
+        self.number, self.kind, self.data_dir, self.said = number, kind, data_dir, said
+
+    def log_text(self):
+        return self.said
+
+
+class Hole(unittest.TestCase):
+    """A recorded log of Apache's, without its third transaction."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        shutil.copytree(RECORDED, self.folder, dirs_exist_ok=True)
+
+    def leave_out(self, number):
+        with open(os.path.join(self.folder, LOG), "r+b") as f:
+            data = f.read()
+            at = 16  # behind the header: checksum, length, transaction, end mark
+            for _ in range(number):
+                begin, at = at, at + 12 + struct.unpack_from(">i", data, at + 8)[0] + 1
+            f.seek(begin)
+            f.write(data[at:] + bytes(at - begin))
+
+    def found(self, said, kind="a"):
+        return apache_hole.find([Member(1, "p", "/nowhere", said), Member(2, kind, self.folder)])
+
+    def test_a_transaction_that_it_said_to_have_is_its_fault(self):
+        self.leave_out(3)
+        for said in ("INFO - server 2 joins with zxid 0x100000003 and gets what it lacks",
+                     "Synchronizing with Learner sid: 2 maxCommittedLog=0x5 peerLastZxid=0x100000003"):
+            self.assertIn("said that it had 0x100000003, and its log goes from 0x100000002 to 0x100000004",
+                          self.found(said))
+
+    def test_one_that_it_was_not_sent_is_not(self):
+        self.leave_out(3)
+        for said in ("", "server 2 joins with zxid 0x100000002", "server 1 joins with zxid 0x100000003",
+                     "server 2 joins with zxid 0x1000000031"):
+            self.assertIsNone(self.found(said))
+
+    def test_nor_is_ours_excused_or_a_log_without_a_hole(self):
+        said = "server 2 joins with zxid 0x100000003"
+        self.assertIsNone(self.found(said))
+        self.leave_out(3)
+        self.assertIsNone(self.found(said, kind="p"))
+
+    def test_a_story_is_played_again_for_it_and_for_nothing_else(self):
+        self.leave_out(3)
+        for said, n_played in (("server 2 joins with zxid 0x100000003", apache_hole.TRIES), ("", 1)):
+            members = [Member(1, "p", "/nowhere", said), Member(2, "a", self.folder)]
+            played = []
+            self.assertEqual(apache_hole.play(lambda: (played.append(1) or "wrong", members)), 1)
+            self.assertEqual(len(played), n_played)
+        self.assertEqual(apache_hole.play(lambda: (None, [])), 0)
 
 
 if __name__ == "__main__":

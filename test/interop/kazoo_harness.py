@@ -45,7 +45,7 @@ class ManagedServer:
         settings = list(entries) + [p[len("-D"):] for p in properties]
         config.update(setting.split("=", 1) for setting in settings)
         if self.peers:
-            config.update(initLimit="4", syncLimit="2", peerType=self.server_info.peer_type)
+            config.update(initLimit="10", syncLimit="5", peerType=self.server_info.peer_type)
             for p in (self.server_info,) + tuple(self.peers):
                 config["server.%d" % p.server_id] = "127.0.0.1:%d:%d:%s" % (
                     p.leader_port, p.election_port, p.peer_type)

@@ -31,9 +31,9 @@ def word(member, name):
         return ""
 
 
-def connect(member, **how):
+def connect(member, timeout_ms=10000, **how):
     conn = zk.Conn(member.port, timeout=60.0)
-    return conn, conn.handshake(10000, **how)
+    return conn, conn.handshake(timeout_ms, **how)
 
 
 def is_turned_away(member, **how):
@@ -106,7 +106,7 @@ def read_only_story(kinds, folder):
     settings = {"readonlymode.enabled": "true", "localSessionsEnabled": "true",
                 "localSessionsUpgradingEnabled": "true"}
     with Members(kinds, folder, settings) as members:
-        conn, answer = connect(members[0])
+        conn, answer = connect(members[0], timeout_ms=600000)  # nobody sends its pings
         expect(members[0], "readOnly", answer["readOnly"], False)
         expect(members[0], "create", create(conn, "/before").err, 0)
         expect(members[0], "create -e", create(conn, "/mine", EPHEMERAL).err, 0)  # everybody's now

@@ -12,9 +12,7 @@ are no network namespaces.
 """
 import argparse
 import os
-import shutil
 import sys
-import tempfile
 
 import ensemble
 import ensemble_kills as kills
@@ -128,15 +126,7 @@ def main():
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     hosts.enter_own_network()
-    folder = tempfile.mkdtemp(prefix="partitions-")
-    try:
-        Story(options, folder).play()
-    except Exception as e:  # whatever it was: the logs are kept
-        print("partitions: %s: FAILED, seed %d: %s: %s; logs in %s" % (
-            options.kinds, options.seed, type(e).__name__, e, folder))
-        return 1
-    shutil.rmtree(folder, ignore_errors=True)
-    return 0
+    return kills.tell(Story, options, "partitions")
 
 
 if __name__ == "__main__":

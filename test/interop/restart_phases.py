@@ -13,6 +13,7 @@ DIVERGED: nothing is missing, but the learner is marked as one whose tree is not
 """
 import argparse
 import glob
+import itertools
 import os
 import shutil
 import sys
@@ -58,10 +59,12 @@ def go_on_alone(member):
     alone.start()
     conn = pe.connect(alone)
     began = conn.call(zk.EXISTS, {"path": "/", "watch": False})[0].zxid
-    for i in range(30):
-        pe.create(conn, "/only-here-%d" % i)
-    newest = wait_until(lambda: [zxid for zxid, _ in files(member, "snapshot") if zxid > began],
-                        "a snapshot", SECONDS)[-1]
+    numbers = itertools.count()
+
+    def snapshots_since():  # one that is due while another is being written is left out
+        pe.create(conn, "/only-here-%d" % next(numbers))
+        return [zxid for zxid, _ in files(member, "snapshot") if zxid > began]
+    newest = wait_until(snapshots_since, "a snapshot", SECONDS)[-1]
     conn.close()
     alone.kill9()
     return began, newest

@@ -11,7 +11,6 @@ missing, no session was lost, each lock still has its first holder and goes to t
 import argparse
 import logging
 import os
-import shutil
 import sys
 import tempfile
 
@@ -156,15 +155,9 @@ def main():
     if curator_check.missing():
         print("skipped: no %s" % curator_check.missing())
         return curator_check.SKIP
-    folder = tempfile.mkdtemp(prefix="rolling-replacement-")
-    options.class_path = curator_recipes.compile_peer(os.path.join(folder, "classes"))
-    try:
-        Story(options, folder).play()
-    except Exception as e:  # whatever it was: the logs are kept
-        print("rolling_replacement: FAILED: %s: %s; logs in %s" % (type(e).__name__, e, folder))
-        return 1
-    shutil.rmtree(folder, ignore_errors=True)
-    return 0
+    with tempfile.TemporaryDirectory() as classes:
+        options.class_path = curator_recipes.compile_peer(classes)
+        return kills.tell(Story, options, "rolling_replacement")
 
 
 if __name__ == "__main__":

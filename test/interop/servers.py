@@ -23,6 +23,10 @@ from patience import free_port  # noqa: E402
 from process import ServerProcess  # noqa: E402
 
 JAR_FOLDER = "/usr/share/java"
+# What the manifest of zookeeper.jar does not name, and its admin server needs.
+ADMIN_JARS = tuple("jetty9-%s.jar" % part for part in ("server", "servlet", "util", "util-ajax", "http", "io",
+                                                       "security"))
+ADMIN_JARS += ("servlet-api.jar", "jackson-core.jar", "jackson-databind.jar", "jackson-annotations.jar")
 READY_SECONDS = 300
 
 # Keys that Apache's parser of zoo.cfg knows by name. All others are system properties.
@@ -206,7 +210,8 @@ class ApacheServer(Server):
 
     def command(self):
         backend = "slf4j-simple.jar" if self.log else "slf4j-nop.jar"
-        jars = [os.path.join(JAR_FOLDER, jar) for jar in ("zookeeper.jar", backend)]
+        admin = ADMIN_JARS if self.config["admin.enableServer"] == "true" else ()
+        jars = [os.path.join(JAR_FOLDER, jar) for jar in ("zookeeper.jar", backend) + admin]
         properties = ["-D%s=%s" % (property_name(k), v)
                       for k, v in self.config.items() if not is_cfg_key(k)]
         # A small, quickly compiled JVM: these servers live for seconds.

@@ -31,8 +31,7 @@ def dump(port, leave_out=()):
         tree.update(dump_level(conn, level))
         level = [child for path in level for child in tree[path].pop("children")
                  if child not in leave_out]
-    conn.call(zk.CLOSE_SESSION, {})
-    conn.close()
+    conn.end_session()
     return tree
 
 

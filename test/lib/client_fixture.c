@@ -14,7 +14,7 @@
 #include "client/handle.h"
 #include "lib/test.h"
 
-const char *client_fixture_property;
+const char *client_fixture_properties[FIXTURE_PROPERTIES];
 
 static struct pawl_server *server;
 static char address[64], root[64];
@@ -22,10 +22,9 @@ static int port;
 
 int client_fixture_start(void **state)
 {
-    const char *properties[] = {
-        "tickTime=200",         "minSessionTimeout=400",     "maxSessionTimeout=600000",
-        "maxClientCnxns=0",     "extendedTypesEnabled=true", "4lw.commands.whitelist=*",
-        client_fixture_property};
+    const char *properties[6 + FIXTURE_PROPERTIES] = {
+        "tickTime=200",     "minSessionTimeout=400",     "maxSessionTimeout=600000",
+        "maxClientCnxns=0", "extendedTypesEnabled=true", "4lw.commands.whitelist=*"};
     const char *given = getenv("PAWL_TEST_SERVER");
     struct pawl_server_options o;
     char why[256] = "";
@@ -40,7 +39,10 @@ int client_fixture_start(void **state)
     pawl_server_options_init(&o);
     o.in_memory = 1;
     o.properties = properties;
-    o.n_properties = TEST_COUNT(properties) - (client_fixture_property == NULL ? 1 : 0);
+    o.n_properties = 6;
+    for (int i = 0; i < FIXTURE_PROPERTIES && client_fixture_properties[i] != NULL; i++) {
+        properties[o.n_properties++] = client_fixture_properties[i];
+    }
     if (pawl_server_start(&o, &server, why, sizeof(why)) != PAWL_OK) {
         print_error("no server: %s\n", why);
         return -1;
@@ -132,12 +134,29 @@ void behind_proxy_open(struct behind_proxy *b, struct pawl_client_options *optio
     memset(&b->states, 0, sizeof(b->states));
     sem_init(&b->states.some, 0, 0);
     pthread_mutex_init(&b->states.lock, NULL);
-    snprintf(b->servers, sizeof(b->servers), "127.0.0.1:%d", tcp_proxy_port(b->proxy));
+    snprintf(b->servers, sizeof(b->servers), "%s127.0.0.1:%d", options->tls == NULL ? "" : "zks://",
+             tcp_proxy_port(b->proxy));
     options->servers = b->servers;
     options->on_state = note_state;
     options->on_state_arg = &b->states;
     b->c = client_fixture_open(options);
     expect_next_state(b, 0, PAWL_STATE_CONNECTED);
+}
+
+static bool has_told_the_end(struct state_log *s)
+{
+    bool has;
+
+    pthread_mutex_lock(&s->lock);
+    has = s->n > 0 && s->list[s->n - 1] == PAWL_STATE_CLOSED;
+    pthread_mutex_unlock(&s->lock);
+    return has;
+}
+
+void behind_proxy_free(struct behind_proxy *b)
+{
+    wait_until(has_told_the_end(&b->states));
+    tcp_proxy_free(b->proxy);
 }
 
 void behind_proxy_close(struct behind_proxy *b)
@@ -156,7 +175,7 @@ bool somebody_is_blocked(struct pawl_client *c)
     return yes;
 }
 
-int watches_on_server(void)
+int number_on_server(const char *word, const char *before)
 {
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)client_fixture_port()),
@@ -167,12 +186,17 @@ int watches_on_server(void)
     ssize_t n;
 
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-    assert_int_equal(write(fd, "wchs", 4), 4);
+    assert_int_equal(write(fd, word, 4), 4);
     while (len < sizeof(text) - 1 && (n = read(fd, text + len, sizeof(text) - 1 - len)) > 0) {
         len += (size_t)n;
     }
     close(fd);
     text[len] = '\0';
-    assert_non_null(strstr(text, "Total watches:"));
-    return atoi(strstr(text, "Total watches:") + strlen("Total watches:"));
+    assert_non_null(strstr(text, before));
+    return atoi(strstr(text, before) + strlen(before));
+}
+
+int watches_on_server(void)
+{
+    return number_on_server("wchs", "Total watches:");
 }

@@ -13,8 +13,9 @@
 #include "lib/patience.h"
 #include "lib/tcp_proxy.h"
 
-/* One more setting of the server, "key=value"; before the set-up. */
-extern const char *client_fixture_property;
+/* More settings of the server, "key=value", up to the first NULL; before the set-up. */
+enum { FIXTURE_PROPERTIES = 8 };
+extern const char *client_fixture_properties[FIXTURE_PROPERTIES];
 
 /* Of a session that is to end in a test, and to live until then on a busy machine. */
 enum { SHORT_SESSION_MS = 4000 };
@@ -27,6 +28,8 @@ int client_fixture_start(void **state);
 int client_fixture_stop(void **state);
 int client_fixture_port(void);
 
+/* What stands behind `before` in the server's answer to a word of four letters. */
+int number_on_server(const char *word, const char *before);
 /* "Total watches:N" of wchs, of everybody. */
 int watches_on_server(void);
 
@@ -53,7 +56,7 @@ struct state_log {
     int n;
 };
 
-/* A client behind a proxy. */
+/* A client behind a proxy; with TLS if its options have some for that. */
 struct behind_proxy {
     struct tcp_proxy *proxy;
     struct pawl_client *c;
@@ -63,6 +66,10 @@ struct behind_proxy {
 
 void behind_proxy_open(struct behind_proxy *b, struct pawl_client_options *options);
 void behind_proxy_close(struct behind_proxy *b);
+
+/* Its client has been closed already, within a short time: the last callback may still be to come,
+ * and is waited for. */
+void behind_proxy_free(struct behind_proxy *b);
 void expect_next_state(struct behind_proxy *b, int i, enum pawl_state state);
 
 #endif

@@ -554,7 +554,7 @@ void ensemble_node_start(struct ensemble_node *n)
     struct history history;
     struct tree *tree;
 
-    history_init(&history, 0);
+    history_begin(&history, 0);
     tree = replay(&n->log, INT64_MAX, &history);
     n->appended_zxid = n->asked_zxid = n->durable_zxid = history_last(&history);
     options.server.server_id = n->sid;

@@ -191,7 +191,7 @@ struct connection *fixture_connect(struct server_fixture *f)
 {
     struct peer peer = {.ip = "127.0.0.1", .port = f->next_port++};
 
-    return server_connect(f->server, &peer);
+    return server_connect(f->server, &peer, NULL);
 }
 
 void fixture_send(struct server_fixture *f, struct connection *c, struct bytes bytes)

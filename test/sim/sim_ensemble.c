@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "sim_ensemble_list.h"
 
 enum { MILLION = 1000000, SLOW_DISK_FACTOR = 60, LOOK_AGAIN_US = 100000 };
 
@@ -384,7 +385,7 @@ static bool others_are_enough(const struct cluster *w, int member)
             quorum_set_add(&others, i);
         }
     }
-    return quorum_config_contains(&w->config, &others);
+    return !w->plan->lists_change && quorum_config_contains(&w->config, &others);
 }
 
 static void begin_divergence(struct cluster *w, const struct trouble_item *i)
@@ -468,6 +469,9 @@ static void begin_item(struct cluster *w, const struct trouble_item *i)
         break;
     case TROUBLE_REVALIDATE:
         ask(&w->members[i->a], ASK_REVALIDATE, 1);
+        break;
+    case TROUBLE_LIST:
+        toy_change_list(&w->members[i->a], i->set, (uint32_t)i->amount);
         break;
     case TROUBLE_CRASH:
         begin_crash(w, i);
@@ -635,6 +639,11 @@ static void make_config(struct cluster *w)
     struct strbuf why;
     char line[64];
 
+    if (w->plan->lists_change) {
+        sim_list_config(sim_list_make(w->plan->first_voters, w->plan->first_observers, 0),
+                        &w->config);
+        return;
+    }
     strbuf_init(&why, STRBUF_NO_LIMIT);
     quorum_config_init(&w->config);
     for (int i = 0; i < w->n_members; i++) {

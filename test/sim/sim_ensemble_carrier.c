@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "quorum/trace.h"
 #include "sim_ensemble.h"
+#include "sim_ensemble_list.h"
 
 enum { TRY_PORT_US = 1000000 };
 
@@ -429,6 +430,12 @@ static void job_answered(struct sim_member *m, const struct toy_job *j)
                                                                          : EPOCH_CURRENT,
                                        .epoch = j->number});
         break;
+    case JOB_NEXT_LIST:
+        step(m, &(struct quorum_input){.kind = QUORUM_IN_CONFIG_SAVED});
+        break;
+    case JOB_LIST:
+        after_step(m);
+        break;
     case JOB_TRUNCATE:
     case JOB_INSTALL:
         if ((j->kind == JOB_TRUNCATE ? sim_carrier_truncated : sim_carrier_loaded)(m, &w)) {
@@ -496,8 +503,8 @@ static struct quorum_options options_of(struct sim_member *m)
 
     return (struct quorum_options){
         .sid = sim_member_sid(m),
-        .observer = m->index >= p->n_voters,
-        .config = &m->cluster->config,
+        .observer = m->index >= p->n_voters && !p->lists_change,
+        .config_of = p->lists_change ? sim_list_text : NULL,
         .tick_ms = p->tick_ms,
         .init_limit = p->init_limit,
         .sync_limit = p->sync_limit,
@@ -511,7 +518,7 @@ static struct quorum_options options_of(struct sim_member *m)
 
 static void history_of(const struct toy_disk *d, struct history *out)
 {
-    history_init(out, d->base_zxid);
+    history_begin(out, d->base_zxid);
     for (size_t i = d->n_base; i < d->history.n; i++) {
         if (!history_may_follow(out, d->history.records[i].zxid)) {
             break;
@@ -520,14 +527,39 @@ static void history_of(const struct toy_disk *d, struct history *out)
     }
 }
 
+/* In its file, or in the tree. */
+static uint64_t newest_list(const struct sim_member *m, bool *is_saved)
+{
+    const struct toy_disk *d = &m->carrier.disk;
+    uint64_t newest = d->next_list;
+
+    *is_saved = true;
+    for (size_t i = 0; i < d->history.n && m->cluster->plan->lists_change; i++) {
+        uint64_t value = d->history.records[i].value;
+
+        if (sim_list_is(value) && sim_list_version(value) > sim_list_version(newest)) {
+            newest = value;
+            *is_saved = false;
+        }
+    }
+    return newest;
+}
+
 void sim_carrier_start(struct sim_member *m)
 {
     struct sim_carrier *t = &m->carrier;
     struct quorum_options options = options_of(m);
+    struct quorum_config active, next;
+    uint64_t next_list;
+    bool is_saved;
     struct history history;
 
     t->n_applied = t->disk.history.n;
     m->cluster->body->start(m);
+    sim_list_config(t->disk.list, &active);
+    next_list = newest_list(m, &is_saved);
+    sim_list_config(next_list, &next);
+    options.config = t->disk.list != 0 ? &active : &m->cluster->config;
     t->quorum = quorum_new(&options);
     history_of(&t->disk, &history);
     step(m, &(struct quorum_input){.kind = QUORUM_IN_START,
@@ -535,9 +567,13 @@ void sim_carrier_start(struct sim_member *m)
                                    .accepted_epoch = t->disk.epochs[TOY_ACCEPTED],
                                    .current_epoch = t->disk.epochs[TOY_CURRENT],
                                    .history = &history,
+                                   .next = next_list != 0 ? &next : NULL,
+                                   .next_is_saved = is_saved,
                                    .deaf = !try_port(m),
                                    .diverged = t->disk.diverged});
     history_fini(&history);
+    quorum_config_fini(&active);
+    quorum_config_fini(&next);
 }
 
 void sim_carrier_crash(struct sim_member *m)

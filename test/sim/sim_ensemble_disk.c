@@ -162,6 +162,11 @@ void toy_disk_save_epoch(struct toy_disk *d, enum toy_epoch which, int64_t epoch
     put_job(d, LANE_EPOCH, JOB_EPOCH, epoch)->which = which;
 }
 
+void toy_disk_save_list(struct toy_disk *d, uint64_t list, bool active)
+{
+    put_job(d, LANE_EPOCH, active ? JOB_LIST : JOB_NEXT_LIST, 0)->list = list;
+}
+
 static void carry_out(struct toy_disk *d, struct toy_job *j);
 
 /* The process goes on as if the job was done; the disk has the old state until it is. */
@@ -250,6 +255,13 @@ static void carry_out(struct toy_disk *d, struct toy_job *j)
         break;
     case JOB_EPOCH:
         d->epochs[j->which] = j->number;
+        break;
+    case JOB_NEXT_LIST:
+        d->next_list = j->list;
+        break;
+    case JOB_LIST:
+        d->list = j->list;
+        d->next_list = 0;
         break;
     }
 }

@@ -44,7 +44,7 @@ uint64_t toy_history_digest(const struct toy_history *h, size_t n);
 
 enum toy_epoch { TOY_ACCEPTED, TOY_CURRENT, N_TOY_EPOCHS };
 enum toy_lane { LANE_LOG, LANE_EPOCH, N_LANES };
-enum toy_job_kind { JOB_SYNC, JOB_TRUNCATE, JOB_INSTALL, JOB_EPOCH };
+enum toy_job_kind { JOB_SYNC, JOB_TRUNCATE, JOB_INSTALL, JOB_EPOCH, JOB_NEXT_LIST, JOB_LIST };
 
 struct toy_job {
     struct toy_job *next;
@@ -52,6 +52,7 @@ struct toy_job {
     int64_t number;              /* the zxid, or the epoch */
     enum toy_epoch which;        /* JOB_EPOCH */
     size_t n;                    /* JOB_SYNC: of so many records */
+    uint64_t list;               /* JOB_NEXT_LIST, JOB_LIST; 0: none */
     struct toy_history snapshot; /* JOB_INSTALL */
 };
 
@@ -67,6 +68,7 @@ struct toy_disk {
     size_t n_synced;
     size_t n_old_files; /* so many are in log files that were rolled over */
     int64_t epochs[N_TOY_EPOCHS];
+    uint64_t list, next_list; /* of members (sim_ensemble_list.h); 0: the one it began with, none */
     bool diverged; /* the mark: the tree was not what the history makes, until another is installed
                     */
     struct toy_lane_state lanes[N_LANES];
@@ -92,6 +94,8 @@ bool toy_disk_append(struct toy_disk *d, int64_t zxid, uint64_t value);
 void toy_disk_purge(struct toy_disk *d, int64_t zxid);
 
 void toy_disk_save_epoch(struct toy_disk *d, enum toy_epoch which, int64_t epoch);
+/* The next list of members, or the active one: then there is no next one. */
+void toy_disk_save_list(struct toy_disk *d, uint64_t list, bool active);
 /* True: it is to be taken for done at once (that is P6 or P7 broken). */
 bool toy_disk_truncate(struct toy_disk *d, int64_t zxid);
 bool toy_disk_install(struct toy_disk *d, struct toy_history *snapshot); /* which is taken over */

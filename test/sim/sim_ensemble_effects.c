@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "sim_ensemble.h"
+#include "sim_ensemble_list.h"
 
 /* ---- numbers as bytes ---- */
 
@@ -349,6 +350,11 @@ void sim_carrier_carry_out(struct sim_member *m, const struct quorum_effect *e)
     case QUORUM_DO_SAVE_EPOCH:
         toy_disk_save_epoch(&t->disk, e->which == EPOCH_ACCEPTED ? TOY_ACCEPTED : TOY_CURRENT,
                             e->epoch);
+        break;
+    case QUORUM_DO_SAVE_CONFIG:
+    case QUORUM_DO_ACTIVATE:
+        toy_disk_save_list(&t->disk, e->config != NULL ? sim_list_of(e->config) : 0,
+                           e->kind == QUORUM_DO_ACTIVATE);
         break;
     case QUORUM_DO_APPEND:
     case QUORUM_DO_COMMIT:

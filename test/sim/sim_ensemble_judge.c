@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "sim_ensemble.h"
+#include "sim_ensemble_list.h"
 
 /* What a leader has proposed. */
 struct proposal {
@@ -69,6 +70,23 @@ static bool wins_group(const struct trouble_plan *p, uint32_t set, int group, in
     return got > *all / 2;
 }
 
+/* The list that the first `n` records of a history make. */
+static uint64_t list_of(const struct cluster *w, const struct toy_history *h, size_t n)
+{
+    while (n > 0 && !sim_list_is(h->records[n - 1].value)) {
+        n--;
+    }
+    return n > 0 ? h->records[n - 1].value
+                 : sim_list_make(w->plan->first_voters, w->plan->first_observers, 0);
+}
+
+static bool is_quorum_of_list(uint64_t list, uint32_t set)
+{
+    uint32_t voters = sim_list_voters(list);
+
+    return 2 * __builtin_popcount(set & voters) > __builtin_popcount(voters);
+}
+
 static bool is_quorum(const struct trouble_plan *p, uint32_t set)
 {
     int n_groups = 0, n_won = 0;
@@ -82,6 +100,23 @@ static bool is_quorum(const struct trouble_plan *p, uint32_t set)
         n_groups += all > 0;
     }
     return n_won > n_groups / 2;
+}
+
+/* Of the list as of that zxid; and if that is a new one, of the one before it. */
+static bool is_quorum_at(const struct sim_member *m, int64_t zxid, uint32_t set)
+{
+    const struct cluster *w = m->cluster;
+    const struct toy_history *h = &m->carrier.disk.history;
+    size_t n = toy_history_upto(h, zxid);
+
+    if (!w->plan->lists_change) {
+        return is_quorum(w->plan, set);
+    }
+    if (n > 0 && h->records[n - 1].zxid == zxid && sim_list_is(h->records[n - 1].value) &&
+        !is_quorum_of_list(list_of(w, h, n - 1), set)) {
+        return false;
+    }
+    return is_quorum_of_list(list_of(w, h, n), set);
 }
 
 /* Who has acked `zxid` to this leader; itself, once it is on its own disk. */
@@ -214,7 +249,8 @@ static void leads(struct sim_member *m, int64_t epoch)
     if (t->disk.epochs[TOY_CURRENT] != epoch) {
         cluster_violated(m->cluster, "T2: m%d leads an epoch that is not on its disk", name(m));
     }
-    if (!is_quorum(m->cluster->plan, who_acked(m, zxid_make(epoch, 0)) | (uint32_t)1 << m->index)) {
+    if (!is_quorum_at(m, zxid_make(epoch, 0),
+                      who_acked(m, zxid_make(epoch, 0)) | (uint32_t)1 << m->index)) {
         cluster_violated(m->cluster, "T6: m%d leads without a quorum of NEWLEADER's acks", name(m));
     }
 }
@@ -222,14 +258,14 @@ static void leads(struct sim_member *m, int64_t epoch)
 /* Of a transaction of its own epoch; those before are in the history that a quorum has. */
 static void commits(struct sim_member *m, int64_t zxid)
 {
-    if (zxid_epoch(zxid) == m->carrier.epoch && !is_quorum(m->cluster->plan, who_acked(m, zxid))) {
+    if (zxid_epoch(zxid) == m->carrier.epoch && !is_quorum_at(m, zxid, who_acked(m, zxid))) {
         cluster_violated(m->cluster, "T6: m%d commits 0x%llx without a quorum", name(m), (hex)zxid);
     }
 }
 
 static void leader_sends(struct sim_member *m, const struct packet *p)
 {
-    if (p->type == PACKET_COMMIT && m->carrier.leads) {
+    if ((p->type == PACKET_COMMIT || p->type == PACKET_COMMIT_AND_ACTIVATE) && m->carrier.leads) {
         commits(m, p->zxid);
     } else if (p->type == PACKET_LEADER_INFO &&
                m->carrier.disk.epochs[TOY_ACCEPTED] < zxid_epoch(p->zxid)) {
@@ -239,6 +275,24 @@ static void leader_sends(struct sim_member *m, const struct packet *p)
 }
 
 /* ---- learners ---- */
+
+/* P10: of what it acks the last list is on disk. */
+static void check_list(struct sim_member *m, int64_t zxid)
+{
+    const struct toy_disk *d = &m->carrier.disk;
+    int64_t needed, saved;
+
+    if (!m->cluster->plan->lists_change) {
+        return;
+    }
+    needed =
+        sim_list_version(list_of(m->cluster, &d->history, toy_history_upto(&d->history, zxid)));
+    saved = sim_list_version(d->next_list != 0 ? d->next_list : d->list);
+    if (saved < needed) {
+        cluster_violated(m->cluster, "P10: m%d acks 0x%llx, the list 0x%llx is not on its disk",
+                         name(m), (hex)zxid, (hex)needed);
+    }
+}
 
 static void learner_acks(struct sim_member *m, int64_t zxid)
 {
@@ -266,6 +320,7 @@ static void learner_acks(struct sim_member *m, int64_t zxid)
         cluster_violated(m->cluster, "T4: m%d acks a proposal before NEWLEADER", name(m));
     }
     j->acked_zxid = zxid > j->acked_zxid && !of_leader ? zxid : j->acked_zxid;
+    check_list(m, zxid);
 }
 
 static void learner_sends(struct sim_member *m, const struct packet *p)
@@ -312,6 +367,7 @@ static void learner_gets(struct sim_member *m, const struct packet *p)
         l->last_proposal = p->zxid;
         break;
     case PACKET_COMMIT:
+    case PACKET_COMMIT_AND_ACTIVATE:
         if (p->zxid <= l->last_commit || (p->zxid > l->last_proposal && p->zxid > l->snapshot)) {
             cluster_violated(m->cluster, "T3: m%d gets COMMIT 0x%llx behind 0x%llx", name(m),
                              (hex)p->zxid, (hex)l->last_commit);

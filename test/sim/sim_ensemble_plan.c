@@ -215,6 +215,37 @@ static void add_stranger(struct trouble_plan *p, struct prng *r)
     trouble_plan_add(p, i);
 }
 
+/* Some servers more, and a list that not all are in. By chance of their own, too. */
+static void choose_lists(struct trouble_plan *p, struct prng *r)
+{
+    uint32_t all;
+
+    prng_seed(r, p->seed ^ 0x6c697374);
+    if (p->n_groups > 0 || !one_in(r, 3)) {
+        return;
+    }
+    p->lists_change = true;
+    p->n_observers += (int)below(r, 4);
+    all = ((uint32_t)1 << n_all(p)) - 1;
+    p->first_voters = (uint32_t)(1 + below(r, all));
+    p->first_observers = (uint32_t)below(r, all + 1) & ~p->first_voters;
+}
+
+static void add_lists(struct trouble_plan *p, struct prng *r)
+{
+    uint32_t all = ((uint32_t)1 << n_all(p)) - 1;
+
+    for (int64_t n = p->lists_change ? 1 + below(r, 12) : 0; n > 0; n--) {
+        uint32_t voters = (uint32_t)(1 + below(r, all));
+
+        trouble_plan_add(p, (struct trouble_item){.at_us = below(r, p->trouble_us),
+                                                  .kind = TROUBLE_LIST,
+                                                  .a = TROUBLE_LEADER,
+                                                  .set = voters,
+                                                  .amount = below(r, all + 1) & ~voters});
+    }
+}
+
 /* By chance of their own: the rest of a seed's plan is as it would be without them. */
 static void add_strangers(struct trouble_plan *p)
 {
@@ -266,16 +297,18 @@ static void add_calls(struct trouble_plan *p, struct prng *r)
 
 void trouble_plan_make(struct trouble_plan *p, uint64_t seed, int n_voters)
 {
-    struct prng r;
+    struct prng r, of_lists;
 
     prng_seed(&r, seed);
     choose_ensemble(p, &r, n_voters);
     p->seed = seed;
+    choose_lists(p, &of_lists);
     choose_weather(p, &r);
     add_trouble(p, &r);
     add_calls(p, &r);
     add_strangers(p);
     add_divergences(p);
+    add_lists(p, &of_lists);
 }
 
 static bool is_call(enum trouble_kind kind)
@@ -331,7 +364,7 @@ static void write_what(const struct trouble_item *i, struct strbuf *out)
     static const char *const names[N_TROUBLES] = {
         "write", "sync",   "revalidate", "crash",     "pause",      "block",     "cut",
         "split", "bridge", "reset",      "slow-disk", "sync-fails", "disk-full", "clock",
-        "purge", "resign", "stranger",   "drops",     "diverge"};
+        "purge", "resign", "stranger",   "drops",     "diverge",    "list"};
 
     strbuf_printf(out, "%s", names[i->kind]);
     if (i->kind != TROUBLE_SPLIT) {
@@ -343,6 +376,12 @@ static void write_what(const struct trouble_item *i, struct strbuf *out)
     if (i->kind == TROUBLE_SPLIT || i->kind == TROUBLE_BRIDGE) {
         strbuf_printf(out, " between");
         write_set(i->set, out);
+    }
+    if (i->kind == TROUBLE_LIST) {
+        strbuf_printf(out, " voters");
+        write_set(i->set, out);
+        strbuf_printf(out, " observers");
+        write_set((uint32_t)i->amount, out);
     }
 }
 

@@ -32,6 +32,7 @@ enum trouble_kind {
     TROUBLE_DROPS,      /* a, for_us: connections to its quorum port come to nothing */
     TROUBLE_DIVERGE,    /* a, for_us: it finds that its tree is not the others', and stops; only if
                            it serves one, and the others are enough to lead without it */
+    TROUBLE_LIST,       /* a: if it leads: set and amount, the voters and observers from now on */
     N_TROUBLES,
 };
 
@@ -53,6 +54,8 @@ struct trouble_plan {
     int n_groups; /* 0: majority */
     int groups[MESH_MEMBERS];
     int64_t weights[MESH_MEMBERS];
+    bool lists_change; /* then n_voters and n_observers are only how many servers there are */
+    uint32_t first_voters, first_observers; /* of the first list; others are in none */
     int64_t tick_ms, init_limit, sync_limit;
     size_t recent_bytes;
     bool always_snapshot;

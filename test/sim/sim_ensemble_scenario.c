@@ -208,6 +208,22 @@ static void make_world(struct scenario *s)
     }
 }
 
+/* Voters, then "observers" and those. */
+static uint32_t read_list(const struct scenario *s, size_t first_word, uint32_t *observers)
+{
+    uint32_t voters = 0, *set = &voters;
+
+    *observers = 0;
+    for (size_t i = first_word; i < s->n_words; i++) {
+        if (strcmp(s->words[i], "observers") == 0) {
+            set = observers;
+        } else {
+            *set |= (uint32_t)1 << member_of(s->words[i]);
+        }
+    }
+    return voters;
+}
+
 static bool plan_command(struct scenario *s)
 {
     const char *verb = s->words[0];
@@ -216,6 +232,9 @@ static bool plan_command(struct scenario *s)
         make_plan(s);
     } else if (strcmp(verb, "counter") == 0) {
         s->plan.counter_limit = number_at(s, 1, 0);
+    } else if (strcmp(verb, "first-list") == 0) {
+        s->plan.lists_change = true;
+        s->plan.first_voters = read_list(s, 1, &s->plan.first_observers);
     } else if (strcmp(verb, "recent") == 0) {
         s->plan.recent_bytes = (size_t)number_at(s, 1, 0);
     } else if (strcmp(verb, "always-snapshot") == 0) {
@@ -425,6 +444,17 @@ static bool item_command(struct scenario *s)
     return false;
 }
 
+/* "list 3 1 2 3 observers 4": an operator asks m3, which has to lead. */
+static void change_list(struct scenario *s)
+{
+    struct trouble_item item = {.kind = TROUBLE_LIST, .a = member_of(s->words[1]), .for_us = -1};
+    uint32_t observers;
+
+    item.set = read_list(s, 2, &observers);
+    item.amount = observers;
+    cluster_begin(&s->cluster, &item);
+}
+
 static bool cluster_command(struct scenario *s, const char *line)
 {
     const char *verb = s->words[0];
@@ -439,6 +469,8 @@ static bool cluster_command(struct scenario *s, const char *line)
         crash_member(s);
     } else if (strcmp(verb, "run") == 0) {
         run_on(s, line);
+    } else if (strcmp(verb, "list") == 0) {
+        change_list(s);
     } else if (strcmp(verb, "hold-disk") == 0 || strcmp(verb, "release-disk") == 0) {
         hold_disk(s, *verb == 'h');
     } else if (strcmp(verb, "show") == 0) {

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "sim_ensemble.h"
+#include "sim_ensemble_list.h"
 #include "wire/ops.h"
 
 enum { SESSION_MS = 4000, OP_OF_A_WRITE = 1, OP_OF_A_SYNC = 9 };
@@ -292,6 +293,28 @@ void toy_ask(struct sim_member *m, enum toy_ask ask)
         forward_revalidation(m, number);
     } else {
         forward_request(m, ask == ASK_SYNC ? OP_OF_A_SYNC : OP_OF_A_WRITE, number);
+    }
+}
+
+void toy_change_list(struct sim_member *m, uint32_t voters, uint32_t observers)
+{
+    const struct quorum *q = m->carrier.quorum;
+    uint8_t value[VALUE_BYTES];
+    struct quorum_config next;
+    struct quorum_input in;
+    uint64_t list;
+    bool could;
+
+    if (!m->runs || sim_member_is_paused(m) || !m->carrier.leads || quorum_is_changing(q)) {
+        return;
+    }
+    list = sim_list_make(voters, observers, m->toy.next_zxid);
+    sim_list_config(list, &next);
+    could = quorum_could_commit(q, &next);
+    quorum_config_fini(&next);
+    if (could) {
+        in = proposal_of(m, list, value);
+        sim_carrier_do(m, &in);
     }
 }
 

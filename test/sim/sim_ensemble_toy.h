@@ -37,6 +37,9 @@ extern const struct sim_body toy_body;
 /* A client asks. Whoever does not serve does not answer. */
 void toy_ask(struct sim_member *m, enum toy_ask ask);
 
+/* An operator asks for another list of members; only a leader whose quorum can have it begins. */
+void toy_change_list(struct sim_member *m, uint32_t voters, uint32_t observers);
+
 enum { VALUE_BYTES = 8 };
 void toy_number_write(uint64_t number, uint8_t out[VALUE_BYTES]);
 uint64_t toy_number_read(struct bytes b);

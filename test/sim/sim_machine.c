@@ -209,6 +209,11 @@ void link_flush(struct engine *e, int64_t now_ms)
 }
 
 /* As on a machine: what is read after the core wants the link dropped is nobody's. */
+void link_feed(struct engine *e, int64_t now_ms, const uint8_t *data, size_t n)
+{
+    engine_feed(e, now_ms, data, n);
+}
+
 void link_read(struct engine *e, int64_t now_ms)
 {
     struct machine *m = machine_of(e);

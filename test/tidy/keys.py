@@ -8,7 +8,7 @@ import re
 import sys
 
 KEY = re.compile(r'^KEY\("([^"]+)",.*?\b((?:store|server|connection_throttle|request_throttle|net|'
-                 r'security|log|ensemble)\.[a-z0-9_]+),', re.MULTILINE)
+                 r'security|log|ensemble|admin|metrics)\.[a-z0-9_]+),', re.MULTILINE)
 TABLE = {"config.c", "config_table.c", "config_value.c", "config_print.c", "config_file.c"}
 
 
@@ -17,7 +17,8 @@ def main(root):
     table = folder / "config_keys.def"
     if not table.exists():
         return 77
-    text = "".join(p.read_text() for p in sorted(folder.glob("*.c")) if p.name not in TABLE)
+    readers = [p for part in ("daemon", "admin", "pawld") for p in sorted((root / "src" / part).glob("*.c"))]
+    text = "".join(p.read_text() for p in readers if p.name not in TABLE)
     faults = ["%s: nobody reads %s" % (name, field) for name, field in KEY.findall(table.read_text())
               if not re.search(r"(->|\.)%s\b" % re.escape(field), text)]
     print("\n".join(faults))

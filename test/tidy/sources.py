@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 SPDX = "SPDX-License-Identifier: Apache-2.0"
-FOLDERS = ("src", "include", "test", "examples", "scripts", "cmake")
+FOLDERS = ("src", "include", "test", "examples", "scripts", "cmake", "docs")
 C_SUFFIXES = (".c", ".h", ".def")
 SUFFIXES = C_SUFFIXES + (".py", ".sh", ".cmake", ".java")
 LINES_MAX = 1000

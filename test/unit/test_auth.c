@@ -490,6 +490,33 @@ static void nobody_is_an_endless_number_of_people(void **state)
     free(large);
 }
 
+static void certificates_have_ids(void **state)
+{
+    static const struct auth_options with = {.x509_enabled = true, .x509_super = "CN=root,O=x"};
+    struct identity alice, root, nobody;
+
+    (void)state;
+    begin(&alice, "10.0.0.1");
+    begin(&root, "10.0.0.1");
+    begin(&nobody, "10.0.0.1");
+    auth_add_certificate(&alice, &with, "CN=alice,O=x");
+    auth_add_certificate(&root, &with, "CN=root,O=x");
+    assert_true(identity_has(&alice, "x509", bytes_str("CN=alice,O=x")));
+    assert_false(identity_has(&alice, "x509", bytes_str("CN=root,O=x")));
+    assert_false(identity_may_everything(&alice));
+    assert_true(identity_may_everything(&root));
+    /* An auth packet shows what was seen before, or nothing. */
+    assert_int_equal(auth_add(&alice, &with, bytes_str("x509"), bytes_str("CN=root,O=x")), PAWL_OK);
+    assert_false(identity_may_everything(&alice));
+    assert_int_equal(auth_add(&nobody, &with, bytes_str("x509"), bytes_str("CN=root,O=x")),
+                     PAWL_ERR_AUTH_FAILED);
+    assert_int_equal(auth_add(&alice, &usual, bytes_str("x509"), bytes_str("")),
+                     PAWL_ERR_AUTH_FAILED); /* without TLS there is no such scheme */
+    identity_fini(&alice);
+    identity_fini(&root);
+    identity_fini(&nobody);
+}
+
 static void one_of_the_enforced_schemes_is_enough(void **state)
 {
     struct auth_options o = usual;
@@ -714,6 +741,7 @@ int main(void)
         cmocka_unit_test(a_connection_has_its_address_and_each_id_once),
         cmocka_unit_test(what_cannot_be_verified_fails),
         cmocka_unit_test(nobody_is_an_endless_number_of_people),
+        cmocka_unit_test(certificates_have_ids),
         cmocka_unit_test(one_of_the_enforced_schemes_is_enough),
         cmocka_unit_test(duplicates_go_and_the_order_stays),
         cmocka_unit_test(auth_stands_for_the_authenticated_ids_and_not_for_the_address),

@@ -849,6 +849,32 @@ static void a_late_probe_means_nothing_to_another_list(void **state)
     free_core(c);
 }
 
+/* Whoever trusts TLS to be there must not be led around it by a list. */
+static void another_list_keeps_tls(void **state)
+{
+    struct core *c = new_core("zks://a", (struct core_options){0});
+
+    (void)state;
+    assert_int_equal(c->hosts.items[0].port, 2281);
+    assert_int_equal(core_set_servers(c, "unix:/run/pawl/socket", 0), PAWL_ERR_BAD_ARGUMENTS);
+    assert_int_equal(core_set_servers(c, "zks://unix:/socket", 0), PAWL_ERR_BAD_ARGUMENTS);
+    assert_string_equal(c->hosts.items[0].name, "a");
+    assert_int_equal(core_set_servers(c, "b", 0), 0);
+    assert_int_equal(c->hosts.items[0].port, 2281);
+    assert_true(c->hosts.is_secure);
+    assert_int_equal(core_set_servers(c, "zks://c", 0), 0);
+    assert_int_equal(c->hosts.items[0].port, 2281);
+    assert_int_equal(core_set_servers(c, "d:7", 0), 0);
+    assert_int_equal(c->hosts.items[0].port, 7);
+    free_core(c);
+    c = new_core("a", (struct core_options){0});
+    assert_int_equal(core_set_servers(c, "zks://a", 0), PAWL_ERR_BAD_ARGUMENTS);
+    assert_int_equal(core_set_servers(c, "b", 0), 0);
+    assert_int_equal(c->hosts.items[0].port, 2181);
+    assert_false(c->hosts.is_secure);
+    free_core(c);
+}
+
 static void ignore_event(const struct pawl_event *event, void *arg)
 {
     (void)event;
@@ -1014,6 +1040,7 @@ int main(void)
         cmocka_unit_test(credentials_not_sent_are_not_kept),
         cmocka_unit_test(half_a_frame_given_up_is_not_sent_again),
         cmocka_unit_test(a_late_probe_means_nothing_to_another_list),
+        cmocka_unit_test(another_list_keeps_tls),
         cmocka_unit_test(a_watch_can_be_forgotten_without_a_server),
         cmocka_unit_test(what_was_not_sent_can_be_withdrawn),
         cmocka_unit_test(an_answer_too_large_refuses_no_write),

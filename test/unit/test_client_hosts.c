@@ -13,7 +13,7 @@ static struct hosts parse(const char *servers, uint64_t seed, char *chroot_out)
     char *chroot;
 
     prng_seed(&random, seed);
-    assert_int_equal(hosts_parse(servers, &random, &h, &chroot), 0);
+    assert_int_equal(hosts_parse(servers, false, &random, &h, &chroot), 0);
     if (chroot_out != NULL) {
         strcpy(chroot_out, chroot);
     }
@@ -69,7 +69,7 @@ static void nonsense_is_refused(void **state)
     (void)state;
     prng_seed(&random, 1);
     for (size_t i = 0; i < TEST_COUNT(bad); i++) {
-        assert_int_equal(hosts_parse(bad[i], &random, &h, &chroot), PAWL_ERR_BAD_ARGUMENTS);
+        assert_int_equal(hosts_parse(bad[i], false, &random, &h, &chroot), PAWL_ERR_BAD_ARGUMENTS);
     }
 }
 

@@ -340,8 +340,39 @@ static const struct value_case value_cases[] = {
            "SHA-256"),
     BOOLEAN("enforce.auth.enabled", "true", security.enforce_auth, true),
     STRING("enforce.auth.schemes", "digest,ip", security.enforce_auth_schemes, "digest,ip"),
+    BOOLEAN("admin.enableServer", "true", admin.enabled, true),
+    STRING("admin.serverAddress", "10.0.0.1", admin.address, "10.0.0.1"),
+    INT("admin.serverPort", "8081", admin.port, 8081),
+    INT64("admin.idleTimeout", "500", admin.idle_ms, 500),
+    STRING("admin.commandURL", "/zk/commands", admin.command_url, "/zk/commands"),
+    STRING("metricsProvider.className", "x.NullMetricsProvider", metrics.provider,
+           "x.NullMetricsProvider"),
+    STRING("metricsProvider.httpHost", "10.0.0.2", metrics.address, "10.0.0.2"),
+    INT("metricsProvider.httpPort", "7001", metrics.port, 7001),
     INT("secureClientPort", "2281", net.secure_port, 2281),
     STRING("secureClientPortAddress", "10.0.0.1", net.secure_address, "10.0.0.1"),
+    BOOLEAN("client.portUnification", "true", tls.unified, true),
+    BOOLEAN("client.certReload", "false", tls.reload, false),
+    INT("netty.server.outstandingHandshake.limit", "7", tls.max_handshakes, 7),
+    INT64("ssl.handshakeDetectionTimeoutMillis", "700", tls.detect_ms, 700),
+    STRING("ssl.keyStore.location", "/k", tls.key_path, "/k"),
+    STRING("ssl.keyStore.password", "p", tls.key_password, "p"),
+    STRING("ssl.keyStore.passwordPath", "/p", tls.key_password_path, "/p"),
+    STRING("ssl.keyStore.type", "PEM", tls.key_type, "PEM"),
+    STRING("ssl.trustStore.location", "/t", tls.trust_path, "/t"),
+    STRING("ssl.trustStore.password", "q", tls.trust_password, "q"),
+    STRING("ssl.trustStore.passwordPath", "/q", tls.trust_password_path, "/q"),
+    STRING("ssl.trustStore.type", "PKCS12", tls.trust_type, "PKCS12"),
+    STRING("ssl.protocol", "TLSv1.2", tls.protocol, "TLSv1.2"),
+    STRING("ssl.enabledProtocols", "TLSv1.3", tls.protocols, "TLSv1.3"),
+    STRING("ssl.ciphersuites", "TLS_AES_128_GCM_SHA256", tls.ciphers, "TLS_AES_128_GCM_SHA256"),
+    INT("ssl.clientAuth", "none", tls.client_certificate, 2),
+    BOOLEAN("ssl.clientHostnameVerification", "true", tls.check_client_address, true),
+    BOOLEAN("ssl.allowReverseDnsLookup", "true", tls.reverse_lookup, true),
+    BOOLEAN("ssl.crl", "true", tls.crl, true),
+    BOOLEAN("ssl.ocsp", "true", tls.ocsp, true),
+    STRING("ssl.authProvider", "x", tls.scheme, "x"),
+    STRING("X509AuthenticationProvider.superUser", "CN=a", tls.super_user, "CN=a"),
 };
 enum { N_VALUE_CASES = sizeof(value_cases) / sizeof(value_cases[0]) };
 
@@ -678,12 +709,12 @@ static void what_is_asked_for_in_vain_is_said(void **state)
         "serializeLastProcessedZxid.enabled=false",
         "maxResponseCacheSize=800",
         "enableEagerACLCheck=true",
-        "admin.enableServer=true",
+        "admin.rateLimiterIntervalInMS=5",
         "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
         "superUser.2=x",
         "ssl.hostnameVerification=false",
         "quorumCnxnTimeoutMs=4000",
-        "metricsProvider.className=PrometheusMetricsProvider",
+        "metricsProvider.prometheusMetricsSummaryRotateIntervalSeconds=5",
     };
     struct fixture *f = *state;
 
@@ -801,8 +832,19 @@ static const struct outcome_case known_outcomes[] = {
      "peerType: \"foo\" is not one of the choices; allowed is participant or observer"},
     {"metrics class bad", DATA "metricsProvider.className=foo.Bar\n", NULL, NULL, REFUSED,
      "metrics provider class was not found"},
-    {"metrics class good", DATA "metricsProvider.className=org.x.PrometheusMetricsProvider\n", NULL,
-     NULL, STARTS, "metricsProvider.className: known"},
+    {"metrics class good",
+     DATA "metricsProvider.className=org.x.PrometheusMetricsProvider\naudit.enable=true\n", NULL,
+     NULL, STARTS, "audit.enable: known"},
+    {"command path", DATA "admin.commandURL=commands\n", NULL, NULL, REFUSED,
+     "admin.commandURL: is not a path like /commands"},
+    {"command path of slashes", DATA "admin.commandURL=/a/\n", NULL, NULL, REFUSED,
+     "admin.commandURL: is not a path like /commands"},
+    {"command path with a quote", DATA "admin.commandURL=/a\"b\n", NULL, NULL, REFUSED,
+     "admin.commandURL: is not a path like /commands"},
+    {"one port twice",
+     DATA "admin.enableServer=true\nmetricsProvider.className=PrometheusMetricsProvider\n"
+          "metricsProvider.httpPort=8080\n",
+     NULL, NULL, REFUSED, "is the same port as admin.serverPort"},
     {"initLimit missing", DATA PAIR "syncLimit=5\n", "1", NULL, REFUSED, "initLimit is not set"},
     {"syncLimit missing", DATA PAIR "initLimit=5\n", "1", NULL, REFUSED, "syncLimit is not set"},
     {"myid missing", DATA PAIR LIMIT, NULL, NULL, REFUSED, "/myid: myid file is missing"},
@@ -947,6 +989,42 @@ static void faults_and_warnings_are_those_of_apaches_server(void **state)
 
 /* --- members --- */
 
+/* The version is the end of the file's name; a proposal beside it counts if members may change. */
+static void members_have_the_version_of_their_file(void **state)
+{
+    struct fixture *f = *state;
+    char members[128], next[128], text[1024];
+    static const char *const tails[] = {"", "reconfigEnabled=true\n", "reconfigEnabled=true\n",
+                                        "reconfigEnabled=true\n", ""};
+    static const char *const proposals[] = {NULL, NULL, PAIR "version=100000003\n",
+                                            PAIR "version=100000004\n", PAIR "version=100000004\n"};
+
+    snprintf(members, sizeof(members), "%s.100000003", f->dynamic);
+    snprintf(next, sizeof(next), "%s.next", f->dynamic);
+    write_file(f->my_id, "1\n");
+    write_file(members, PAIR);
+    for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
+        if (proposals[i] != NULL) {
+            write_file(next, proposals[i]);
+        }
+        snprintf(text, sizeof(text), "dataDir=%s\n" LIMIT "dynamicConfigFile=%s\n%s", f->data,
+                 members, tails[i]);
+        assert_int_equal(load(f, text) == 0, i != 3);
+        assert_true(f->config.ensemble.quorum.version == INT64_C(0x100000003));
+        if (i == 3) {
+            assert_says(&f->errors, "zoo.cfg.dynamic.next: a change of the members (version "
+                                    "100000004) was under way");
+        }
+    }
+    write_file(next, "server.1=a:1\nversion=1\n");
+    snprintf(text, sizeof(text), "dataDir=%s\n" LIMIT "dynamicConfigFile=%s\n%s", f->data, members,
+             tails[1]);
+    assert_int_not_equal(load(f, text), 0);
+    assert_says(&f->errors, "zoo.cfg.dynamic.next: ");
+    unlink(members);
+    unlink(next);
+}
+
 static void a_server_line_has_all_its_parts(void **state)
 {
     struct fixture *f = *state;
@@ -1041,7 +1119,11 @@ static void a_lone_server_is_an_ensemble_only_if_told_so(void **state)
 static void what_this_version_cannot_do_is_refused(void **state)
 {
     static const char *const cases[][2] = {
-        {"secureClientPort=2281", "zoo.cfg:3: secureClientPort: this version has no TLS"},
+        {"secureClientPort=2281", "ssl.keyStore.location: there is no certificate to show"},
+        {"secureClientPort=2281\nssl.keyStore.location=/no/such\nssl.clientAuth=none",
+         "zoo.cfg:4: ssl.keyStore.location: /no/such: No such file or directory"},
+        {"enforce.auth.enabled=true\nenforce.auth.schemes=x509",
+         ":4: enforce.auth.schemes: Authentication scheme x509 is not available: there is no port"},
         {"sessionRequireClientSASLAuth=true", "sessionRequireClientSASLAuth: this version has no"},
         {"sslQuorum=true", "zoo.cfg:3: sslQuorum: this version has no TLS"},
         {"quorum.auth.enableSasl=true", "quorum.auth.enableSasl: this version has no SASL"},
@@ -1053,6 +1135,11 @@ static void what_this_version_cannot_do_is_refused(void **state)
          ":4: enforce.auth.schemes: Authentication scheme digest is not available: "},
         {"DigestAuthenticationProvider.digestAlg=SHA0",
          ":3: DigestAuthenticationProvider.digestAlg: is \"SHA0\", which is no hash"},
+        {"admin.enableServer=true\nadmin.forceHttps=true",
+         ":4: admin.forceHttps: this version has"},
+        {"admin.enableServer=true\nadmin.portUnification=true", ":4: admin.portUnification: this"},
+        {"metricsProvider.className=PrometheusMetricsProvider\nmetricsProvider.httpsPort=7001",
+         ":4: metricsProvider.httpsPort: this version has no HTTPS"},
     };
     struct fixture *f = *state;
 
@@ -1085,6 +1172,32 @@ static void schemes_that_are_not_enforced_are_named(void **state)
     assert_int_equal(f->config.warnings.n, 2);
     assert_says(&f->config.warnings, ":3: enforce.auth.schemes: Authentication scheme digset is");
     assert_says(&f->config.warnings, ":3: enforce.auth.schemes: has no effect: enforce.auth.en");
+}
+
+/* --- the file for others to see --- */
+
+static void the_file_is_shown_without_its_secrets(void **state)
+{
+    struct fixture *f = *state;
+    struct strbuf text;
+
+    strbuf_init(&text, STRBUF_NO_LIMIT);
+    assert_int_equal(load(f, "# a comment\ndataDir=/d\r\nclientPort=1\n"
+                             "ssl.keyStore.password=one\\\n  two\\\n  three\n"
+                             "zookeeper.DigestAuthenticationProvider.superDigest : super:xyz\n"
+                             "my.own.password two\n\nssl.quorum.keyStore.passwordPath=/p\n"
+                             "ssl.trustStore.password=last"),
+                     0);
+    assert_true(config_file_text(&f->config, &text));
+    assert_string_equal(strbuf_cstr(&text),
+                        "# a comment\ndataDir=/d\r\nclientPort=1\n"
+                        "ssl.keyStore.password=(not shown)\n"
+                        "zookeeper.DigestAuthenticationProvider.superDigest=(not shown)\n"
+                        "my.own.password=(not shown)\n\nssl.quorum.keyStore.passwordPath=/p\n"
+                        "ssl.trustStore.password=(not shown)\n");
+    start_over(f);
+    assert_false(config_file_text(&f->config, &text)); /* there is no file */
+    strbuf_fini(&text);
 }
 
 /* --- reload, printing --- */
@@ -1269,12 +1382,14 @@ int main(void)
         TEST(options_beat_the_file_and_the_file_beats_properties),
         TEST(no_file_is_needed),
         TEST(faults_and_warnings_are_those_of_apaches_server),
+        TEST(members_have_the_version_of_their_file),
         TEST(a_server_line_has_all_its_parts),
         TEST(several_addresses_are_kept_in_order),
         TEST(three_servers_are_nothing_to_warn_about),
         TEST(a_lone_server_is_an_ensemble_only_if_told_so),
         TEST(what_this_version_cannot_do_is_refused),
         TEST(schemes_that_are_not_enforced_are_named),
+        TEST(the_file_is_shown_without_its_secrets),
         TEST(reload_takes_what_is_safe_and_names_the_rest),
         TEST(reload_keeps_what_is_derived_from_what_stays),
         TEST(reload_of_the_same_file_changes_nothing),

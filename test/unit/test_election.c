@@ -141,25 +141,41 @@ static void assert_same(struct notification n, struct said expected)
     assert_int_equal(n.version, NOTIFICATION_VERSION);
 }
 
+static struct notification said_in(const struct election_effect *e)
+{
+    struct notification n;
+    struct bytes payload;
+    size_t used;
+
+    assert_int_equal(notification_frame(e->bytes, &payload, &used), STREAM_WHOLE);
+    assert_int_equal(used, e->bytes.len);
+    assert_true(notification_read(payload, &n));
+    assert_true(bytes_starts_with(n.config, "server."));
+    return n;
+}
+
 /* All notifications of the last step say this. */
 static void assert_told(const struct side *s, const char *to, struct said expected)
 {
     assert_string_equal(told(s), to);
     for (size_t i = 0; i < s->effects.n; i++) {
-        const struct election_effect *e = &s->effects.effect[i];
-        struct notification n;
-        struct bytes payload;
-        size_t used;
-
-        if (e->kind != ELECTION_NOTIFY) {
-            continue;
+        if (s->effects.effect[i].kind == ELECTION_NOTIFY) {
+            assert_same(said_in(&s->effects.effect[i]), expected);
         }
-        assert_int_equal(notification_frame(e->bytes, &payload, &used), STREAM_WHOLE);
-        assert_int_equal(used, e->bytes.len);
-        assert_true(notification_read(payload, &n));
-        assert_same(n, expected);
-        assert_true(bytes_starts_with(n.config, "server."));
     }
+}
+
+/* The round in the last step's notification to that server; -1: there is none. */
+static int64_t round_told_to(const struct side *s, int64_t id)
+{
+    for (size_t i = 0; i < s->effects.n; i++) {
+        const struct election_effect *e = &s->effects.effect[i];
+
+        if (e->kind == ELECTION_NOTIFY && e->id == id) {
+            return said_in(e).election_epoch;
+        }
+    }
+    return -1;
 }
 
 static const struct election_effect *elected(const struct side *s)
@@ -968,7 +984,7 @@ static void a_proposal_is_sent_again_in_growing_intervals(void **state)
         pass(&s, ms - 1);
         assert_string_equal(told(&s), "");
         pass(&s, 1);
-        assert_told(&s, "2 3", LOOKING(1, 1, 1, 1));
+        assert_told(&s, "2 3", LOOKING(1, 1, 0, 1));
     }
     pass(&s, 59999);
     assert_string_equal(told(&s), "");
@@ -977,6 +993,43 @@ static void a_proposal_is_sent_again_in_growing_intervals(void **state)
     start(&s, 1, 1); /* a new election begins with the short one */
     pass(&s, 200);
     assert_string_equal(told(&s), "2 3");
+    side_fini(&s);
+}
+
+/* Java's members answer a message of an earlier round, and not a worse vote of their own. */
+static void who_was_not_heard_in_this_round_is_asked(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_as_1(&s, 3, 5, 1);
+    hear(&s, 2, LOOKING(2, 1, 7, 1)); /* a round further: all that was heard before is over */
+    assert_told(&s, "2 3", LOOKING(1, 5, 7, 1));
+    pass(&s, 200);
+    assert_string_equal(told(&s), "2 3");
+    assert_int_equal(round_told_to(&s, 2), 7);
+    assert_int_equal(round_told_to(&s, 3), 0);
+    hear(&s, 3, LOOKING(3, 4, 7, 1)); /* worse: it is told, and heard from now on */
+    assert_told(&s, "3", LOOKING(1, 5, 7, 1));
+    pass(&s, 400);
+    assert_told(&s, "2 3", LOOKING(1, 5, 7, 1));
+    side_fini(&s);
+}
+
+static void a_question_is_answered_and_does_not_count(void **state)
+{
+    struct side s;
+
+    (void)state;
+    start_as_1(&s, 3, 5, 1);
+    hear(&s, 3, LOOKING(3, 9, 0, 1)); /* better, but of no round */
+    assert_told(&s, "3", LOOKING(1, 5, 1, 1));
+    assert_vote(&s, LOOKING(1, 5, 1, 1));
+    hear(&s, 2, LOOKING(1, 5, 0, 1)); /* for this one, but of no round: there is no quorum */
+    assert_told(&s, "2", LOOKING(1, 5, 1, 1));
+    assert_int_not_equal(election_next_us(s.election), INT64_MAX);
+    pass(&s, 200);
+    assert_looking(&s);
     side_fini(&s);
 }
 
@@ -1496,6 +1549,8 @@ int main(void)
         cmocka_unit_test(between_two_roles_nothing_is_said),
         cmocka_unit_test(its_own_words_are_not_heard),
         cmocka_unit_test(a_proposal_is_sent_again_in_growing_intervals),
+        cmocka_unit_test(who_was_not_heard_in_this_round_is_asked),
+        cmocka_unit_test(a_question_is_answered_and_does_not_count),
         cmocka_unit_test(the_intervals_can_be_chosen),
         cmocka_unit_test(who_has_no_weight_is_never_elected),
         cmocka_unit_test(old_formats_count_and_others_do_not),

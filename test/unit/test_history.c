@@ -10,7 +10,7 @@ static struct history some_history(void)
 {
     struct history h;
 
-    history_init(&h, Z(1, 4));
+    history_begin(&h, Z(1, 4));
     for (int64_t i = 5; i <= 9; i++) {
         history_append(&h, Z(1, i));
     }
@@ -42,7 +42,7 @@ static void behind_an_epoch_without_transactions_comes_its_first(void **state)
     struct history h;
 
     (void)state;
-    history_init(&h, Z(2, 0));
+    history_begin(&h, Z(2, 0));
     assert_true(history_may_follow(&h, Z(2, 1)));
     assert_false(history_may_follow(&h, Z(2, 2)));
     history_fini(&h);
@@ -101,7 +101,7 @@ static void what_a_log_has_behind_a_hole_is_all_that_counts(void **state)
     struct history h;
 
     (void)state;
-    history_init(&h, 0);
+    history_begin(&h, 0);
     history_found(&h, Z(1, 1));
     history_found(&h, Z(1, 2));
     history_found(&h, Z(1, 7));
@@ -222,11 +222,11 @@ static void with_nothing_logged(void **state)
     };
 
     (void)state;
-    history_init(&h, 0);
+    history_begin(&h, 0);
     check_rows(&h, fresh, TEST_COUNT(fresh));
-    history_init(&h, Z(1, 8));
+    history_begin(&h, Z(1, 8));
     check_rows(&h, snapshot, TEST_COUNT(snapshot));
-    history_init(&h, Z(2, 0));
+    history_begin(&h, Z(2, 0));
     check_rows(&h, between, TEST_COUNT(between));
     history_fini(&h);
 }

@@ -113,17 +113,39 @@ static void a_late_change_shows_in_the_sample(void **state)
     metrics_fini(&m);
 }
 
-static void basic_summaries_keep_no_sample(void **state)
+static void every_summary_knows_its_median(void **state)
 {
     struct metrics m;
+    int64_t p[4];
 
     (void)state;
     metrics_init(&m, 1);
     metrics_observe(&m, SUMMARY_FSYNC_TIME, 5);
-    assert_null(m.summaries[SUMMARY_FSYNC_TIME].sample);
-    metrics_observe(&m, SUMMARY_READ_LATENCY, 5);
-    assert_non_null(m.summaries[SUMMARY_READ_LATENCY].sample);
+    assert_null(m.summaries[SUMMARY_SNAPSHOT_TIME].sample); /* no memory before the first */
+    summary_percentiles(&m.summaries[SUMMARY_FSYNC_TIME], quantiles, 1, p);
+    assert_int_equal(p[0], 5);
     metrics_fini(&m);
+}
+
+/* Small values are counted, others compared: the two have to agree. */
+static void large_values_are_sorted_like_small_ones(void **state)
+{
+    static const int64_t offsets[] = {0, 4000, 100000};
+
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        struct metrics m;
+        int64_t p[4];
+
+        metrics_init(&m, 1);
+        for (int64_t i = 0; i < 101; i++) {
+            metrics_observe(&m, SUMMARY_READ_LATENCY, offsets[k] + i * 37 % 101);
+        }
+        summary_percentiles(&m.summaries[SUMMARY_READ_LATENCY], quantiles, 4, p);
+        assert_int_equal(p[0], offsets[k] + 50);
+        assert_int_equal(p[2], offsets[k] + 100);
+        metrics_fini(&m);
+    }
 }
 
 static void reset_begins_anew(void **state)
@@ -192,6 +214,19 @@ static void the_number_of_namespaces_is_bounded(void **state)
     assert_int_equal(n.by_name.count, 256);
     assert_non_null(namespaces_at(&n, bytes_str("/n255/x")));
     assert_null(namespaces_at(&n, bytes_str("/n256/x")));
+    namespaces_fini(&n);
+}
+
+static void the_names_of_namespaces_are_bounded(void **state)
+{
+    struct namespaces n;
+    char path[NAMESPACE_NAME_BYTES + 4] = "/";
+
+    (void)state;
+    namespaces_init(&n);
+    memset(path + 1, 'x', NAMESPACE_NAME_BYTES + 1);
+    assert_null(namespaces_at(&n, bytes_of(path, NAMESPACE_NAME_BYTES + 2)));
+    assert_non_null(namespaces_at(&n, bytes_of(path, NAMESPACE_NAME_BYTES + 1)));
     namespaces_fini(&n);
 }
 
@@ -488,11 +523,13 @@ int main(void)
         cmocka_unit_test(percentiles_of_few_values_are_exact),
         cmocka_unit_test(percentiles_of_many_values_come_from_a_fair_sample),
         cmocka_unit_test(a_late_change_shows_in_the_sample),
-        cmocka_unit_test(basic_summaries_keep_no_sample),
+        cmocka_unit_test(every_summary_knows_its_median),
+        cmocka_unit_test(large_values_are_sorted_like_small_ones),
         cmocka_unit_test(reset_begins_anew),
         cmocka_unit_test(latency_is_that_of_reads_and_writes),
         cmocka_unit_test(a_namespace_is_the_first_component),
         cmocka_unit_test(the_number_of_namespaces_is_bounded),
+        cmocka_unit_test(the_names_of_namespaces_are_bounded),
         cmocka_unit_test(mntr_prints_the_keys_of_apaches_server),
         cmocka_unit_test(mntr_of_a_member_prints_the_keys_of_its_role),
         cmocka_unit_test(mntr_counts_what_happened),

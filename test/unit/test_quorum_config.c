@@ -280,6 +280,42 @@ static void it_is_refused_without_room_for_the_reason(void **state)
     strbuf_fini(&why);
 }
 
+static void a_copy_is_the_same_and_of_its_own(void **state)
+{
+    struct quorum_config a = config_of(
+        "server.1=a:1:2|b:1:2;c:3;d:4\nserver.2=[::1]:1:2:observer\ngroup.1=1\nweight.1=2\n"
+        "version=5");
+    struct quorum_config b;
+    struct strbuf text, copied;
+
+    (void)state;
+    strbuf_init(&text, STRBUF_NO_LIMIT);
+    strbuf_init(&copied, STRBUF_NO_LIMIT);
+    quorum_config_write(&a, &text);
+    quorum_config_copy(&b, &a);
+    quorum_config_fini(&a);
+    quorum_config_write(&b, &copied);
+    assert_string_equal(strbuf_cstr(&copied), strbuf_cstr(&text));
+    quorum_config_fini(&b);
+    strbuf_fini(&text);
+    strbuf_fini(&copied);
+}
+
+static void the_same_voter_is_one_at_the_same_address(void **state)
+{
+    struct quorum_config a = config_of(THREE "version=5");
+    struct quorum_config b =
+        config_of("server.1=a:1:2\nserver.2=b:1:3\nserver.3=c:1:2:observer\nversion=6");
+
+    (void)state;
+    assert_true(quorum_config_same_voter(&a, &b, 1));
+    assert_false(quorum_config_same_voter(&a, &b, 2)); /* elsewhere */
+    assert_false(quorum_config_same_voter(&a, &b, 3)); /* an observer */
+    assert_false(quorum_config_same_voter(&a, &b, 4));
+    quorum_config_fini(&a);
+    quorum_config_fini(&b);
+}
+
 static void equal_are_the_same_version_or_the_same_members(void **state)
 {
     struct quorum_config a = config_of(THREE "version=5");
@@ -322,6 +358,8 @@ int main(void)
         cmocka_unit_test(what_a_peer_must_not_say_is_refused),
         cmocka_unit_test(an_ensemble_has_its_largest_size),
         cmocka_unit_test(it_is_refused_without_room_for_the_reason),
+        cmocka_unit_test(a_copy_is_the_same_and_of_its_own),
+        cmocka_unit_test(the_same_voter_is_one_at_the_same_address),
         cmocka_unit_test(equal_are_the_same_version_or_the_same_members),
     };
 

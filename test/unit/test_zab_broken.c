@@ -186,7 +186,7 @@ static bool truncates_across_epochs(void)
 {
     struct history h;
 
-    history_init(&h, E1 + 4);
+    history_begin(&h, E1 + 4);
     return history_plan(&h, E2 + 1, E1 + 4, E1 + 4).kind == SYNC_TRUNC;
 }
 

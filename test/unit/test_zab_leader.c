@@ -502,7 +502,7 @@ static void observers_are_informed_and_strangers_do_not_count(void **state)
 static void use_up(struct quorum *q, int64_t last)
 {
     history_fini(&q->history);
-    history_init(&q->history, last);
+    history_begin(&q->history, last);
     recent_clear(&q->recent);
     q->durable = last;
     q->committed = last;

@@ -22,7 +22,7 @@ static void leading(struct quorum_fixture *f)
 {
     struct history h;
 
-    history_init(&h, E1 + 4);
+    history_begin(&h, E1 + 4);
     for (int64_t i = 5; i <= 9; i++) {
         history_append(&h, E1 + i);
     }

@@ -203,7 +203,7 @@ static void leader_init(struct side *s, int64_t sid, int64_t zxid, int64_t epoch
     *s = (struct side){.logged = zxid};
     quorum_fixture_init(&s->f, sid, 3, 0);
     strbuf_init(&s->out, STRBUF_NO_LIMIT);
-    history_init(&h, 0);
+    history_begin(&h, 0);
     for (int64_t z = E1 + 1; z <= zxid; z++) {
         history_append(&h, z);
     }

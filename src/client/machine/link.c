@@ -4,6 +4,8 @@
 #include "client/link.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -13,8 +15,13 @@
 #include "base/assert.h"
 #include "client/engine.h"
 #include "client/machine/link_internal.h"
+#include "tls/tls.h"
 
-enum { PROBE_TIMEOUT_MS = 1000, READS_PER_TURN = 16 };
+enum { PROBE_TIMEOUT_MS = 1000, READS_PER_TURN = 16, ENCRYPTED_BYTES = 16384 };
+
+/* So much is encrypted at a time, and only when all before it has been sent: the filter counts what
+ * waits in it against a server that asks and reads nothing. */
+enum { TLS_SEND_BYTES = 64 << 10 };
 
 static void link_wake(void *engine)
 {
@@ -48,6 +55,8 @@ void link_arm(struct engine *e)
     }
     if (e->link.state == SOCKET_DIALING) {
         ev.events = EPOLLOUT;
+    } else if (e->link.state == SOCKET_SHAKING) {
+        ev.events = (uint32_t)EPOLLIN | (tls_output(e->link.tls).len > 0 ? (uint32_t)EPOLLOUT : 0);
     } else {
         ev.events = (uint32_t)EPOLLRDHUP | (e->link.state == SOCKET_FULL ? (uint32_t)EPOLLOUT : 0) |
                     (link_expects_bytes(e) && !link_is_read_elsewhere(e) ? (uint32_t)EPOLLIN : 0);
@@ -67,6 +76,35 @@ static void link_adopt_fd(struct engine *e, int fd)
     epoll_ctl(e->machine.poll_fd, EPOLL_CTL_ADD, fd, &ev);
 }
 
+/* What the filter has for the server, as far as the kernel takes it. 1: all of it; 0: not all; -1:
+ * the link is gone, and errno tells why. */
+static int link_send_tls(struct engine *e)
+{
+    struct bytes b;
+    ssize_t n;
+
+    while ((b = tls_output(e->link.tls)).len > 0) {
+        do {
+            n = send(e->link.fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        } while (n < 0 && errno == EINTR);
+        if (n < 0) {
+            return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
+        }
+        tls_sent(e->link.tls, (size_t)n);
+    }
+    return 1;
+}
+
+static void link_end_tls(struct engine *e)
+{
+    if (e->link.tls != NULL) {
+        tls_finish(e->link.tls);
+        link_send_tls(e);
+        tls_free(e->link.tls);
+        e->link.tls = NULL;
+    }
+}
+
 /* Taken out of epoll by hand: a forked child may still hold the socket open. A driver that is
  * receiving closes the descriptor itself, or its number could be given to another file under its
  * feet. */
@@ -75,6 +113,7 @@ static void link_close_fd(struct engine *e)
     if (e->link.fd < 0) {
         return;
     }
+    link_end_tls(e);
     epoll_ctl(e->machine.poll_fd, EPOLL_CTL_DEL, e->link.fd, NULL);
     if (e->driver != NULL && e->driver->receiving && e->driver->fd == e->link.fd) {
         shutdown(e->link.fd, SHUT_RDWR);
@@ -196,13 +235,129 @@ void link_looked_up(struct engine *e, int64_t now_ms)
     }
 }
 
+/* ---- asking another host ---- */
+
+/* Whom to ask with TLS; lives as long as the thread that asks. */
+struct link_asker {
+    struct tls_context *context;
+    char name[256];
+};
+
+static bool link_ask(void *arg, int fd, int timeout_ms)
+{
+    struct link_asker *a = arg;
+    struct strbuf answer;
+    char why[64];
+    bool writes;
+
+    strbuf_init(&answer, 64);
+    writes = tls_ask(a->context, a->name, fd, bytes_str("isro"), 2, timeout_ms, &answer, why,
+                     sizeof(why)) &&
+             strcmp(strbuf_cstr(&answer), "rw") == 0;
+    strbuf_fini(&answer);
+    return writes;
+}
+
+static void link_asked(void *arg)
+{
+    struct link_asker *a = arg;
+
+    tls_context_unref(a->context);
+    free(a);
+}
+
+static const char *link_name(const struct engine *e, const struct host_entry *host)
+{
+    return e->tls.name != NULL ? e->tls.name : host->name;
+}
+
+static void link_probe_tls(struct engine *e, const struct host_entry *host)
+{
+    struct link_asker *a = calloc(1, sizeof(*a));
+    struct probe_asker asker = {.ask = link_ask, .done_with = link_asked, .arg = a};
+
+    if (a == NULL) {
+        return;
+    }
+    a->context = e->tls.context;
+    tls_context_ref(a->context);
+    snprintf(a->name, sizeof(a->name), "%s", link_name(e, host));
+    e->link.probe =
+        lookup_start_probe(host->name, host->port, PROBE_TIMEOUT_MS, &asker, link_wake, e);
+    if (e->link.probe == NULL) {
+        link_asked(a);
+    }
+}
+
 void link_probe(struct engine *e)
 {
     const struct host_entry *host = &e->core->hosts.items[e->core->probe_host];
 
-    if (e->link.probe == NULL && host->port != 0) {
-        e->link.probe = lookup_start_probe(host->name, host->port, PROBE_TIMEOUT_MS, link_wake, e);
+    if (e->link.probe != NULL || host->port == 0) {
+        return;
     }
+    if (e->tls.context != NULL) {
+        link_probe_tls(e, host);
+    } else {
+        e->link.probe =
+            lookup_start_probe(host->name, host->port, PROBE_TIMEOUT_MS, NULL, link_wake, e);
+    }
+}
+
+/* ---- shaking hands ---- */
+
+static void link_shake_failed(struct engine *e, int64_t now_ms, const char *why)
+{
+    char text[CORE_TROUBLE_BYTES];
+
+    snprintf(text, sizeof(text), "TLS: %s", why);
+    core_trouble(e->core, text);
+    link_next_address(e, now_ms);
+}
+
+static void link_shake(struct engine *e, int64_t now_ms)
+{
+    int rc = tls_handshake(e->link.tls), sent = link_send_tls(e);
+
+    if (rc < 0) {
+        link_shake_failed(e, now_ms, tls_error(e->link.tls));
+    } else if (sent < 0) {
+        link_shake_failed(e, now_ms, strerror(errno));
+    } else if (rc > 0) {
+        link_move(&e->link, SOCKET_WRITABLE);
+        core_link_up(e->core, now_ms);
+    }
+}
+
+static void link_shaken(struct engine *e, int64_t now_ms)
+{
+    uint8_t data[ENCRYPTED_BYTES];
+    ssize_t n = recv(e->link.fd, data, sizeof(data), MSG_DONTWAIT);
+
+    if (n == 0) {
+        link_shake_failed(e, now_ms,
+                          "the server has closed the connection within the handshake; does it "
+                          "speak TLS on this port?");
+    } else if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+        link_shake_failed(e, now_ms, strerror(errno));
+    } else if (n > 0 && !tls_put(e->link.tls, data, (size_t)n)) {
+        link_shake_failed(e, now_ms, strerror(ENOMEM));
+    } else {
+        link_shake(e, now_ms);
+    }
+}
+
+static void link_start_tls(struct engine *e, int64_t now_ms)
+{
+    struct tls *t = tls_new(e->tls.context, link_name(e, &e->core->hosts.items[e->core->host]));
+
+    if (t == NULL) {
+        link_shake_failed(e, now_ms, strerror(ENOMEM));
+        return;
+    }
+    link_move(&e->link, SOCKET_SHAKING);
+    e->link.tls = t;
+    link_shake(e, now_ms);
 }
 
 /* The receive timeout lets a driver look at its clock now and then. */
@@ -218,17 +373,62 @@ static void link_dialed(struct engine *e, int64_t now_ms)
         return;
     }
     setsockopt(e->link.fd, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof(slice));
+    if (e->tls.context != NULL) {
+        link_start_tls(e, now_ms);
+        return;
+    }
     link_move(&e->link, SOCKET_WRITABLE);
     core_link_up(e->core, now_ms);
 }
 
 /* ---- bytes ---- */
 
+static void link_tls_failed(struct engine *e, int64_t now_ms)
+{
+    char text[CORE_TROUBLE_BYTES];
+
+    if (tls_error(e->link.tls)[0] != '\0') {
+        snprintf(text, sizeof(text), "TLS: %s", tls_error(e->link.tls));
+        core_trouble(e->core, text);
+    } else {
+        link_ended(e);
+    }
+    engine_link_failed(e, now_ms);
+}
+
+static void link_flush_tls(struct engine *e, int64_t now_ms)
+{
+    struct bytes b;
+    int sent;
+
+    while (e->link.state == SOCKET_WRITABLE) {
+        sent = link_send_tls(e);
+        b = requests_output(e->core);
+        b.len = b.len < TLS_SEND_BYTES ? b.len : (size_t)TLS_SEND_BYTES;
+        if (sent < 0) {
+            link_trouble(e, errno);
+            engine_link_failed(e, now_ms);
+        } else if (sent == 0) {
+            link_move(&e->link, SOCKET_FULL);
+        } else if (b.len == 0) {
+            return;
+        } else if (tls_write(e->link.tls, b.data, b.len)) {
+            requests_wrote(e->core, now_ms, b.len);
+        } else {
+            link_tls_failed(e, now_ms);
+        }
+    }
+}
+
 void link_flush(struct engine *e, int64_t now_ms)
 {
     struct bytes b;
     ssize_t n;
 
+    if (e->link.tls != NULL) {
+        link_flush_tls(e, now_ms);
+        return;
+    }
     while (e->link.state == SOCKET_WRITABLE && (b = requests_output(e->core)).len > 0) {
         do {
             n = send(e->link.fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -252,9 +452,70 @@ void link_ended(struct engine *e)
     }
 }
 
+/* What the filter has, into the core. An end behind it is left for later, as with a plain link: who
+ * was waiting for the last answer has it first. */
+static void link_decrypt(struct engine *e, int64_t now_ms)
+{
+    uint64_t link = e->link.number;
+    uint8_t data[ENCRYPTED_BYTES];
+    long n;
+
+    do {
+        n = tls_read(e->link.tls, data, sizeof(data));
+        if (n < 0) {
+            link_tls_failed(e, now_ms);
+            return;
+        }
+        engine_feed(e, now_ms, data, (size_t)n);
+    } while (n == (long)sizeof(data) && e->link.number == link && !e->core->want_drop);
+}
+
+void link_feed(struct engine *e, int64_t now_ms, const uint8_t *data, size_t n)
+{
+    if (e->link.tls == NULL) {
+        engine_feed(e, now_ms, data, n);
+    } else if (tls_put(e->link.tls, data, n)) {
+        link_decrypt(e, now_ms);
+    } else {
+        link_trouble(e, ENOMEM);
+        engine_link_failed(e, now_ms);
+    }
+}
+
+static void link_read_tls(struct engine *e)
+{
+    for (int i = 0; i < READS_PER_TURN && e->link.tls != NULL && e->core->link >= LINK_HELLO; i++) {
+        uint8_t data[ENCRYPTED_BYTES];
+        ssize_t n = recv(e->link.fd, data, sizeof(data), MSG_DONTWAIT);
+        int error = errno;
+        int64_t now_ms = machine_now_ms(); /* not before it was there */
+
+        if (n < 0 && (error == EAGAIN || error == EWOULDBLOCK || error == EINTR)) {
+            return;
+        }
+        if (n <= 0) {
+            if (n == 0) {
+                link_ended(e);
+            } else {
+                link_trouble(e, error);
+            }
+            engine_link_failed(e, now_ms);
+            return;
+        }
+        link_feed(e, now_ms, data, (size_t)n);
+        if (e->core->want_drop || (size_t)n < sizeof(data)) {
+            return;
+        }
+    }
+}
+
 /* As much as is there, but not for ever: timers want their turn. */
 void link_read(struct engine *e, int64_t now_ms)
 {
+    if (e->link.tls != NULL) {
+        link_read_tls(e);
+        return;
+    }
     for (int i = 0; i < READS_PER_TURN && e->link.fd >= 0 && e->core->link >= LINK_HELLO; i++) {
         uint8_t *at;
         size_t room = core_room(e->core, &at);
@@ -286,6 +547,10 @@ void link_handle(struct engine *e, uint32_t events, int64_t now_ms)
 {
     if (e->link.state == SOCKET_DIALING) {
         link_dialed(e, now_ms);
+        return;
+    }
+    if (e->link.state == SOCKET_SHAKING) {
+        link_shaken(e, now_ms);
         return;
     }
     if ((events & EPOLLOUT) != 0 && e->link.state == SOCKET_FULL) {

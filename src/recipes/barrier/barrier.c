@@ -7,8 +7,6 @@
 #include "client/prepare.h"
 #include "recipes/core/ask.h"
 
-enum { IDENTITY_BYTES = 256 };
-
 /*           one waits           it is up              all have gone
  *   IDLE ------------> ASKING -----------> WATCHING -----------------> UNWATCHING
  *    ^                   | ^                  |                             |

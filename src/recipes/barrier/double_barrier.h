@@ -21,10 +21,11 @@
 #ifndef PAWL_RECIPES_BARRIER_DOUBLE_BARRIER_H
 #define PAWL_RECIPES_BARRIER_DOUBLE_BARRIER_H
 
+#include "client/beacon.h"
 #include "pawl/barrier.h"
 #include "recipes/core/ask.h"
 
-enum { IDENTITY_BYTES = 256, UUID_BYTES = 37 };
+enum { UUID_BYTES = 37 };
 
 enum room_state { ROOM_IDLE, ROOM_JOINING, ROOM_DECIDING, ROOM_WAITING, ROOM_INSIDE, ROOM_LEAVING };
 

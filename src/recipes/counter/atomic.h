@@ -10,19 +10,18 @@
 #ifndef PAWL_RECIPES_COUNTER_ATOMIC_H
 #define PAWL_RECIPES_COUNTER_ATOMIC_H
 
+#include "client/beacon.h"
 #include "pawl/counter.h"
 #include "recipes/core/ask.h"
 #include "recipes/core/contender.h"
 #include "recipes/counter/cas.h"
 
-enum { ATOMIC_IDENTITY_BYTES = 256 };
-
 struct atomic {
     struct recipe r;
     struct pawl_atomic_options o; /* its lock_path is not to be used */
     char *path, *lock_path;
-    struct list ops;                  /* struct ask: that have not ended */
-    char data[ATOMIC_IDENTITY_BYTES]; /* of our nodes in the lock's queue */
+    struct list ops;           /* struct ask: that have not ended */
+    char data[IDENTITY_BYTES]; /* of our nodes in the lock's queue */
 };
 
 struct pawl_atomic {

@@ -9,7 +9,7 @@
 #include "client/prepare.h"
 #include "client/take.h"
 
-enum { WATCH_OWN_AFTER_MS = 50, IDENTITY_BYTES = 256 };
+enum { WATCH_OWN_AFTER_MS = 50 };
 
 /* ---- holders ---- */
 

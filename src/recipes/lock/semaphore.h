@@ -16,11 +16,10 @@
 #ifndef PAWL_RECIPES_LOCK_SEMAPHORE_H
 #define PAWL_RECIPES_LOCK_SEMAPHORE_H
 
+#include "client/beacon.h"
 #include "pawl/semaphore.h"
 #include "recipes/core/ask.h"
 #include "recipes/core/contender.h"
-
-enum { IDENTITY_BYTES = 256 };
 
 /* The number of leases. */
 struct lease_count {

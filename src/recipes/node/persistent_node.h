@@ -7,10 +7,9 @@
 #ifndef PAWL_RECIPES_NODE_PERSISTENT_NODE_H
 #define PAWL_RECIPES_NODE_PERSISTENT_NODE_H
 
+#include "client/beacon.h"
 #include "pawl/group.h"
 #include "recipes/core/ask.h"
-
-enum { IDENTITY_BYTES = 256 };
 
 struct pawl_persistent_node {
     struct recipe r;

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "admin/admin.h"
 #include "base/logging.h"
 #include "daemon/announce.h"
 #include "daemon/config.h"
@@ -41,7 +42,8 @@ static const char usage[] =
     "\n"
     "Signals: SIGTERM and SIGINT stop the server, SIGHUP re-reads the configuration file.\n"
     "Exit status: 0 stopped, 1 unexpected error or port in use, 2 invalid configuration,\n"
-    "3 data folder not usable or damaged, 10 a snapshot could not be written.\n";
+    "3 data folder not usable or damaged, 10 a snapshot could not be written, 14 a member's\n"
+    "election port could not be bound.\n";
 
 struct arguments {
     const char *file;
@@ -380,23 +382,32 @@ static void end_signals(struct control *control, pthread_t signals)
 
 static int serve_until_stopped(struct control *control, struct host_error *error)
 {
+    /* Before the host: reading a large folder takes its time, and probes want to know. */
+    struct admin *admin = admin_open(control->config);
     struct host *host;
     int rc = host_open(control->config, &(struct host_options){0}, &host, error);
 
     if (rc != PAWL_OK) {
+        admin_close(admin);
         return rc;
     }
+    admin_serve(admin, host);
     let_signals_in(control, host);
     if (control->config->net.client_port == 0) {
         printf("%d\n", host_port(host));
         fflush(stdout);
     }
-    announce_ready(control->config, host_port(host));
+    if (control->config->net.secure_port == 0) {
+        printf("%d\n", host_secure_port(host));
+        fflush(stdout);
+    }
+    announce_ready(control->config, host_port(host), host_secure_port(host));
     notify("READY=1");
     rc = host_run(host, error);
     pthread_mutex_lock(&control->lock);
     control->ended = true; /* the host is no longer there for signals */
     pthread_mutex_unlock(&control->lock);
+    admin_close(admin);
     host_close(host);
     return rc;
 }
