@@ -2,8 +2,8 @@
 # libpawl: all layers as one library, in two forms. Neither shows anything but pawl_*: the layers
 # are compiled with hidden visibility, and PAWL_API (pawl/api.h) makes the exceptions.
 set(PAWL_SOVERSION 0)
-set(client_layers base os wire client recipes)
-set(server_layers base os tls wire store quorum server member daemon)
+set(client_layers base os sasl wire client recipes)
+set(server_layers base os tls sasl wire store quorum server member daemon)
 
 # pawl_objects(VARIABLE LAYER...)
 function(pawl_objects variable)
@@ -50,7 +50,7 @@ pawl_symbols(pawl_shared libpawl.map)
 pawl_objects(server_objects ${server_layers})
 pawl_half(pawl_server_half pawl-server table.c ${server_objects})
 target_link_libraries(pawl_server_half PRIVATE ZLIB::ZLIB OpenSSL::SSL OpenSSL::Crypto PkgConfig::UV
-                      ${SNAPPY_LIBRARY} Threads::Threads)
+                      ${SNAPPY_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS})
 pawl_symbols(pawl_server_half server_half.map)
 
 # build/lib/libpawl-tls.so
@@ -86,7 +86,7 @@ add_dependencies(pawl_static pawl_static_file)
 set_target_properties(pawl_static PROPERTIES IMPORTED_LOCATION ${static_library})
 target_include_directories(pawl_static INTERFACE ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(pawl_static INTERFACE ZLIB::ZLIB OpenSSL::SSL OpenSSL::Crypto PkgConfig::UV
-                      PkgConfig::JANSSON ${SNAPPY_LIBRARY} Threads::Threads)
+                      PkgConfig::JANSSON ${SNAPPY_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS})
 
 target_sources(pawl PRIVATE ${CMAKE_SOURCE_DIR}/src/half/tls_load.c)
 target_compile_definitions(pawl PRIVATE TLS_HALF_FILE="libpawl-tls.so.${PAWL_SOVERSION}")

@@ -17,11 +17,14 @@ libjansson-dev      JSON of service discovery
 libmicrohttpd-dev   HTTP of pawld's admin server
 libedit-dev         lines that are typed in pawl shell
 libssl-dev          digests of passwords; TLS
+libsasl2-dev        SASL: its headers, the library is loaded when it is wanted
 zlib1g-dev          Adler-32 of logs and snapshots; gzip snapshots
 libsnappy-dev       snappy snapshots
 "
 check="
 libcmocka-dev       unit tests
+libsasl2-2          SASL
+libsasl2-modules    its mechanism DIGEST-MD5
 python3             mutations, and tests with real processes
 "
 test="$check
@@ -33,6 +36,7 @@ python3-pytest      runs the suite of kazoo
 python3-kazoo       a client that nobody here wrote, and its test suite
 python3-mock        that suite needs it
 python3-objgraph    and this
+python3-pure-sasl   SASL of kazoo
 zookeeper           Apache's server, to compare with
 libzookeeper-mt-dev its C client
 libcurator-client-java    Curator on pawld

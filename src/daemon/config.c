@@ -240,6 +240,7 @@ void config_fini(struct config *c)
         free(c->entry[i].text);
     }
     quorum_config_fini(&c->ensemble.quorum);
+    free(c->sasl.supers);
     free(c->entry);
     free(c->value);
     free(c->file);
@@ -346,6 +347,25 @@ static int set_value(struct config *c, const struct config_key *k, const char *t
     return rc;
 }
 
+/* Members, super users, and the classes of Java's whose schemes are here. */
+static bool family_has_effect(const struct config_key *k, const char *text)
+{
+    static const char *const classes[] = {
+        "SASLAuthenticationProvider", "X509AuthenticationProvider", "DigestAuthenticationProvider",
+        "IPAuthenticationProvider"};
+    const char *dot = strrchr(text, '.');
+
+    if (strcmp(k->name, "authProvider.") != 0) {
+        return true;
+    }
+    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+        if (strcmp(dot == NULL ? text : dot + 1, classes[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int set_at(struct config *c, const char *name, const char *text, struct config_place place,
                   struct config_lines *errors)
 {
@@ -367,8 +387,7 @@ static int set_at(struct config *c, const char *name, const char *text, struct c
                     rest);
     }
     if (k->family) {
-        if (k->class !=
-            CONFIG_CLASS_ENSEMBLE) { /* those are the members; nobody reads the others */
+        if (!family_has_effect(k, text)) {
             config_warn(c, &place, name, "known, but without effect in this version");
         }
         config_entry_set(c, k, rest, text, place);

@@ -122,6 +122,17 @@ struct config {
         char *enforce_auth_schemes; /* comma separated */
     } security;
 
+    struct {
+        char *jaas_path, *users_path, *section; /* the paths: NULL if not given */
+        bool reload;
+        bool required, keep_failed;
+        bool remove_host, remove_realm;
+        char *any; /* letAnySaslUserDoX */
+        char *super_user, *super_password;
+        const char **supers; /* superUser and superUser.X, by config_finish(); lent by them */
+        size_t n_supers;
+    } sasl;
+
     struct {          /* for clients */
         bool unified; /* clientPort takes TLS as well */
         bool reload;

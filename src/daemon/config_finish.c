@@ -197,11 +197,26 @@ static int config_check_client_auth(const struct config *c, struct config_lines 
     return rc;
 }
 
+/* superUser and superUser.X, all of them alike. */
+static void config_gather_supers(struct config *c)
+{
+    c->sasl.supers = must_zalloc((c->n_entries + 1) * sizeof(*c->sasl.supers));
+    if (c->sasl.super_user != NULL) {
+        c->sasl.supers[c->sasl.n_supers++] = c->sasl.super_user;
+    }
+    for (size_t i = 0; i < c->n_entries; i++) {
+        if (strcmp(c->entry[i].key->name, "superUser.") == 0) {
+            c->sasl.supers[c->sasl.n_supers++] = c->entry[i].text;
+        }
+    }
+}
+
 int config_finish(struct config *c, struct config_lines *errors)
 {
     size_t before = errors->n;
 
     config_derive(c);
+    config_gather_supers(c);
     config_check_store(c, errors);
     config_finish_members(c, errors);
     config_check_listeners(c, errors);

@@ -241,6 +241,7 @@ static void after_sleep(uv_check_t *check)
         host_step(h, &(struct member_input){.kind = MEMBER_TICK, .looked_us = h->looked_us});
         link_end_late_openings(h);
         secure_look(&h->secure, h->config, clock_monotonic_ms(), false);
+        logins_look(&h->logins, h->config, clock_monotonic_ms(), false);
         if (h->owners != NULL) {
             owners_tick(h->owners);
         }
@@ -332,6 +333,7 @@ static void host_reload_now(struct host *h)
     s->options.max_session_timeout_ms = fresh.max_session_timeout_ms;
     s->options.words = fresh.words;
     secure_look(&h->secure, h->config, clock_monotonic_ms(), true);
+    logins_look(&h->logins, h->config, clock_monotonic_ms(), true);
     if (!h->options.keeps_nothing) {
         txnlog_thread_warn_above(h->txnlog, h->config->store.fsync_warning_ms);
     }
@@ -591,6 +593,7 @@ static void start_member(struct host *h, struct tree *tree, int64_t zxid)
         options.snap_size_bytes = 0;
     }
     h->member = member_new(&options, tree, zxid, clock_monotonic_us(), clock_wall_ms());
+    member_server(h->member)->sasl = h->logins.clients != NULL ? &h->logins.gate : NULL;
 }
 
 static void observe_start(struct host *h)
@@ -701,12 +704,21 @@ static int init_loop(struct host *h, struct host_error *error)
     return PAWL_OK;
 }
 
+static int read_logins(struct host *h, struct host_error *error)
+{
+    char why[LOGINS_WHY_BYTES];
+    int rc = logins_open(&h->logins, h->config, why, sizeof(why));
+
+    return rc == PAWL_OK ? PAWL_OK : set_error(error, rc, EXIT_INVALID_CONFIG, "SASL: %s", why);
+}
+
 /* What only one server may have, before anything is read or changed on disk: the port, which
  * leaves no trace if it is taken, then the directories, then the socket, which may lie in one. */
 static int host_take(struct host *h, struct host_error *error)
 {
-    int rc = take_port(h, error);
+    int rc = read_logins(h, error);
 
+    rc = rc != PAWL_OK ? rc : take_port(h, error);
     rc = rc != PAWL_OK ? rc : take_secure_port(h, error);
     if (rc == PAWL_OK && host_take_election_port(h) != PAWL_OK) {
         rc = set_error(error, PAWL_ERR_BUSY, EXIT_ELECTION_PORT, "the election port: %s",
@@ -952,6 +964,7 @@ void host_close(struct host *h)
     close_disks(h);
     pthread_mutex_destroy(&h->calls_lock);
     secure_close(&h->secure);
+    logins_close(&h->logins);
     free(h->openings.buffer);
     free(h->buffer);
     free(h);

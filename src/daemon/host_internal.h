@@ -11,6 +11,7 @@
 #include "daemon/facts.h"
 #include "daemon/host.h"
 #include "daemon/log_jobs.h"
+#include "daemon/logins.h"
 #include "daemon/owners.h"
 #include "daemon/peers.h"
 #include "daemon/secure.h"
@@ -113,6 +114,7 @@ struct host {
     uint8_t *buffer;      /* READ_BYTES, shared by all links */
 
     struct secure secure;
+    struct logins logins;
     struct { /* links whose clients are not known yet: link_opening.c */
         struct list list;
         size_t n;

@@ -2,6 +2,7 @@
 #include "daemon/options.h"
 
 #include "daemon/config.h"
+#include "daemon/logins.h"
 #include "daemon/secure.h"
 
 /* A client may leave this much unread before its requests wait, and this much beside one answer
@@ -53,6 +54,15 @@ static void limits(const struct config *c, struct limit_options *o)
     };
 }
 
+/* What Java does when both are given. */
+static const char *enforced_schemes(const struct config *c)
+{
+    if (c->sasl.required) {
+        return "sasl";
+    }
+    return c->security.enforce_auth ? c->security.enforce_auth_schemes : NULL;
+}
+
 void options_for_server(const struct config *c, struct server_options *out)
 {
     *out = (struct server_options){
@@ -65,10 +75,16 @@ void options_for_server(const struct config *c, struct server_options *out)
                  .digest_enabled = c->security.digest_enabled,
                  .digest_algorithm = c->security.digest_algorithm,
                  .super_digest = c->security.super_digest,
-                 .enforced_schemes =
-                     c->security.enforce_auth ? c->security.enforce_auth_schemes : NULL,
+                 .enforced_schemes = enforced_schemes(c),
                  .x509_enabled = secure_is_wanted(c) || config_is_given(c, "authProvider.x509"),
-                 .x509_super = c->tls.super_user},
+                 .x509_super = c->tls.super_user,
+                 .sasl_enabled = logins_are_wanted(c),
+                 .sasl_keep_failed = c->sasl.keep_failed,
+                 .sasl_remove_host = c->sasl.remove_host,
+                 .sasl_remove_realm = c->sasl.remove_realm,
+                 .sasl_any = c->sasl.any,
+                 .sasl_supers = c->sasl.supers,
+                 .n_sasl_supers = c->sasl.n_supers},
         .extended_types = c->server.extended_types,
         .enforce_quota = c->server.enforce_quota,
         .reconfig_enabled = c->ensemble.reconfig_enabled,

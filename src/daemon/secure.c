@@ -163,7 +163,7 @@ void secure_check(struct config *c, struct config_lines *errors)
 
 /* ---- files ---- */
 
-static void stamp(const char *path, struct secure_stamp *out)
+void secure_stamp_of(const char *path, struct secure_stamp *out)
 {
     struct stat st;
 
@@ -181,10 +181,10 @@ static void stamp(const char *path, struct secure_stamp *out)
 
 static void stamp_all(const struct config *c, struct secure_stamp *out)
 {
-    stamp(c->tls.key_path, &out[0]);
-    stamp(c->tls.key_password_path, &out[1]);
-    stamp(c->tls.trust_path, &out[2]);
-    stamp(c->tls.trust_password_path, &out[3]);
+    secure_stamp_of(c->tls.key_path, &out[0]);
+    secure_stamp_of(c->tls.key_password_path, &out[1]);
+    secure_stamp_of(c->tls.trust_path, &out[2]);
+    secure_stamp_of(c->tls.trust_password_path, &out[3]);
 }
 
 static void warn_of_end(struct secure *s, int64_t now_ms)

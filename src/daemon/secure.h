@@ -28,6 +28,8 @@ struct secure {
     int64_t looked_ms, warned_ms;
 };
 
+void secure_stamp_of(const char *path, struct secure_stamp *out); /* NULL: there is no file */
+
 /* A port for TLS is asked for. */
 bool secure_is_wanted(const struct config *c);
 

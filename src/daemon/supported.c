@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/config_internal.h"
+#include "daemon/logins.h"
 #include "daemon/secure.h"
 #include "pawl/error.h"
 #include "server/auth.h"
@@ -42,10 +43,14 @@ static bool supported_next_word(const char **list, char *word, size_t size)
 static const char *supported_scheme_trouble(const struct config *c, const char *scheme)
 {
     if (!auth_scheme_is_known(scheme)) {
-        return "allowed are digest, ip and x509";
+        return "allowed are digest, ip, sasl and x509";
     }
     if (strcmp(scheme, "x509") == 0 && !secure_is_wanted(c)) {
         return "there is no port for TLS, over which clients could show a certificate";
+    }
+    if (strcmp(scheme, "sasl") == 0 && !logins_has_clients(c)) {
+        return "no users are named, in a JAAS file (java.security.auth.login.config) or in "
+               "sasl.userFile";
     }
     return strcmp(scheme, "digest") == 0 && !c->security.digest_enabled
                ? "DigestAuthenticationProvider.enabled is false"
@@ -106,13 +111,11 @@ static void supported_check_switches(const struct config *c, struct config_lines
     static const struct {
         const char *name, *sentence;
     } switches[] = {
-        {"sessionRequireClientSASLAuth",
-         "this version has no SASL yet, no client could connect; remove the key"},
         {"sslQuorum",
          "this version has no TLS between members yet, they would talk in the clear; remove the "
          "key"},
         {"quorum.auth.enableSasl",
-         "this version has no SASL yet, anybody could join the members; remove the key"},
+         "this version has no SASL between members yet, anybody could join; remove the key"},
     };
 
     for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
@@ -147,6 +150,7 @@ int config_check_supported(struct config *c, struct config_lines *errors)
     size_t before = errors->n;
 
     secure_check(c, errors);
+    logins_check(c, errors);
     supported_check_switches(c, errors);
     supported_check_schemes(c, errors);
     supported_check_digest(c, errors);

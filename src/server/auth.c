@@ -269,6 +269,96 @@ static int add_x509(const struct identity *i)
     return identity_has_scheme(i, "x509") ? PAWL_OK : PAWL_ERR_AUTH_FAILED;
 }
 
+/* ---- scheme sasl: who has authenticated so ---- */
+
+/* "service", "service/host@REALM" or "service@REALM". */
+struct kerberos_name {
+    struct bytes service, host, realm; /* null: there is none */
+};
+
+static bool parse_kerberos_name(struct bytes name, struct kerberos_name *out)
+{
+    const uint8_t *at = name.len == 0 ? NULL : memchr(name.data, '@', name.len);
+    const uint8_t *slash;
+    struct bytes first;
+
+    *out = (struct kerberos_name){name, BYTES_NULL, BYTES_NULL};
+    if (at == NULL) { /* then a '/' means nothing either */
+        return true;
+    }
+    first = bytes_of(name.data, (size_t)(at - name.data));
+    out->realm = bytes_of(at + 1, name.len - first.len - 1);
+    slash = first.len == 0 ? NULL : memchr(first.data, '/', first.len);
+    out->service = slash == NULL ? first : bytes_of(first.data, (size_t)(slash - first.data));
+    if (slash != NULL) {
+        out->host = bytes_of(slash + 1, first.len - out->service.len - 1);
+    }
+    return memchr(out->realm.data, '@', out->realm.len) == NULL &&
+           memchr(out->realm.data, '/', out->realm.len) == NULL &&
+           (out->host.len == 0 || memchr(out->host.data, '/', out->host.len) == NULL);
+}
+
+static bool sasl_is_valid(struct bytes id)
+{
+    struct kerberos_name name;
+
+    return parse_kerberos_name(id, &name);
+}
+
+static bool sasl_matches(const struct identity *i, struct bytes wanted)
+{
+    return identity_has(i, "sasl", wanted) || identity_has(i, "sasl", bytes_str("super"));
+}
+
+/* The name as it stands in ACLs. Only those of our own realm are shortened: bob of another one is
+ * another bob. */
+static bool write_sasl_id(const struct auth_options *o, const char *name, struct strbuf *out)
+{
+    struct kerberos_name k;
+    bool is_ours;
+
+    if (!parse_kerberos_name(bytes_str(name), &k)) {
+        return false;
+    }
+    is_ours = o->sasl_realm != NULL && bytes_equal_str(k.realm, o->sasl_realm);
+    strbuf_append_bytes(out, k.service);
+    if (!bytes_is_null(k.host) && !(is_ours && o->sasl_remove_host)) {
+        strbuf_append_str(out, "/");
+        strbuf_append_bytes(out, k.host);
+    }
+    if (!bytes_is_null(k.realm) && !(is_ours && o->sasl_remove_realm)) {
+        strbuf_append_str(out, "@");
+        strbuf_append_bytes(out, k.realm);
+    }
+    return true;
+}
+
+static bool is_sasl_super(const struct auth_options *o, const char *id)
+{
+    for (size_t i = 0; i < o->n_sasl_supers; i++) {
+        if (strcmp(o->sasl_supers[i], id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int auth_add_sasl(struct identity *i, const struct auth_options *o, const char *name)
+{
+    int rc = PAWL_ERR_AUTH_FAILED;
+    struct strbuf id;
+
+    strbuf_init(&id, STRBUF_NO_LIMIT);
+    if (write_sasl_id(o, name, &id)) {
+        if (is_sasl_super(o, strbuf_cstr(&id))) {
+            identity_add(i, "super", "");
+        }
+        rc = identity_add(i, "sasl", strbuf_cstr(&id));
+    }
+    strbuf_fini(&id);
+    return rc;
+}
+
 /* ---- the table of schemes ---- */
 
 struct scheme {
@@ -282,12 +372,14 @@ static const struct scheme schemes[] = {
     {"ip", false, ip_is_valid, ip_matches},
     {"digest", true, digest_is_valid, identity_has_digest},
     {"x509", true, distinguished_name_is_valid, x509_matches},
+    {"sasl", true, sasl_is_valid, sasl_matches},
 };
 
 static bool scheme_is_on(const struct auth_options *o, const char *name)
 {
     return strcmp(name, "digest") == 0 ? o->digest_enabled
            : strcmp(name, "x509") == 0 ? o->x509_enabled
+           : strcmp(name, "sasl") == 0 ? o->sasl_enabled
                                        : true;
 }
 
@@ -303,7 +395,8 @@ static const struct scheme *find_scheme(const struct auth_options *o, struct byt
 
 bool auth_scheme_is_known(const char *scheme)
 {
-    const struct auth_options all = {.digest_enabled = true, .x509_enabled = true};
+    const struct auth_options all = {
+        .digest_enabled = true, .x509_enabled = true, .sasl_enabled = true};
 
     return find_scheme(&all, bytes_str(scheme)) != NULL;
 }
@@ -322,6 +415,9 @@ int auth_add(struct identity *i, const struct auth_options *o, struct bytes sche
     if (strcmp(s->name, "x509") == 0) {
         return add_x509(i);
     }
+    if (strcmp(s->name, "sasl") == 0) {
+        return PAWL_ERR_AUTH_FAILED; /* it has packets of its own */
+    }
     ASSERT(i->address != NULL); /* that of a client was shown first: nothing to add */
     return PAWL_OK;
 }
@@ -339,6 +435,11 @@ static bool list_names(const char *list, const char *name)
         p += strcspn(p, ",");
     }
     return false;
+}
+
+bool auth_insists_on_sasl(const struct auth_options *o)
+{
+    return o->enforced_schemes != NULL && list_names(o->enforced_schemes, "sasl");
 }
 
 bool auth_is_sufficient(const struct identity *i, const struct auth_options *o)
@@ -363,7 +464,12 @@ static bool entry_matches(const struct identity *i, const struct auth_options *o
 {
     const struct scheme *s = find_scheme(o, e->scheme);
 
-    return s != NULL && s->matches(i, e->id);
+    if (s == NULL) {
+        return false;
+    }
+    return s->matches(i, e->id) ||
+           (o->sasl_any != NULL && s->matches == sasl_matches &&
+            bytes_equal_str(e->id, o->sasl_any) && identity_has_scheme(i, "sasl"));
 }
 
 /* A list that fills a frame takes milliseconds to go through, and may be asked for with every few

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* auth.h - how somebody shows who it is, and what an ACL lets it do.
  *
- * Schemes: world, auth (in requests only), ip, digest, x509, super. sasl has its place in the same
- * table. */
+ * Schemes: world, auth (in requests only), ip, digest, x509, sasl, super. */
 #ifndef PAWL_SERVER_AUTH_H
 #define PAWL_SERVER_AUTH_H
 
@@ -19,10 +18,24 @@ struct auth_options {
     const char *enforced_schemes; /* "digest, ip": what a session must have; NULL: nothing */
     bool x509_enabled;            /* clients may come with certificates */
     const char *x509_super;       /* whose subject is the super user's; NULL: nobody's */
+    bool sasl_enabled;            /* clients may authenticate with SASL */
+    bool sasl_keep_failed;        /* who fails may stay, as nobody in particular */
+    bool sasl_remove_host, sasl_remove_realm; /* from names of Kerberos */
+    const char *sasl_realm;                   /* our own realm of Kerberos; NULL: none */
+    const char *sasl_any; /* an id in ACLs that stands for whoever has authenticated; NULL: none */
+    const char *const *sasl_supers; /* names of super users */
+    size_t n_sasl_supers;
 };
 
 /* A client that comes with a certificate of this subject. */
 void auth_add_certificate(struct identity *i, const struct auth_options *o, const char *subject);
+
+/* A client that has authenticated with SASL under this name. PAWL_OK, or PAWL_ERR_AUTH_FAILED when
+ * it is no name for anybody here. */
+int auth_add_sasl(struct identity *i, const struct auth_options *o, const char *name);
+
+/* Whether sessions must authenticate with SASL, or may do so where one of several is asked for. */
+bool auth_insists_on_sasl(const struct auth_options *o);
 
 /* An auth packet of a client. PAWL_OK, or PAWL_ERR_AUTH_FAILED and the connection is to be closed.
  */

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "server/pipeline.h"
+#include "server/sasl_gate.h"
 #include "server/server.h"
 
 /* ---- states ---- */
@@ -188,6 +189,7 @@ void server_disconnect(struct server *s, struct connection *c)
     s->large_bytes -= c->large_bytes;
     connection_set_input(s, c, INPUT_OPEN);
     pipeline_forget(c);
+    sasl_end(s, c);
     list_remove(&c->joining);
     watch_remove_all(&s->watches, c);
     list_remove(&c->touched);

@@ -77,6 +77,8 @@ struct connection {
     bool has_read_only_byte;
 
     struct identity identity; /* who it has shown itself to be */
+    void *sasl;               /* an exchange under way, of the gate's (sasl_gate.h); NULL: none */
+    bool sasl_done;           /* one has come to its good end: there is no second one */
 
     struct list watches;
     size_t watch_bytes;

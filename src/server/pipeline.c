@@ -11,6 +11,7 @@
 #include "server/four_letter.h"
 #include "server/handshake.h"
 #include "server/read.h"
+#include "server/sasl_gate.h"
 #include "wire/utf8.h"
 
 /* What is at the head of c->parked and ready is answered at once, unless the client must first read
@@ -24,7 +25,7 @@
 /* What serving costs is counted in bytes moved, about half a nanosecond each: of a request besides
  * its bytes and those of its answer. Read.c and auth.c add what they go through, the latter by way
  * of the identity. */
-enum { REQUEST_UNITS = 64 };
+enum { REQUEST_UNITS = 64, SASL_UNITS = 128 << 10 };
 
 static void park_frame(struct server *s, struct connection *c, struct bytes frame)
 {
@@ -435,21 +436,15 @@ static bool handle_link_op(struct server *s, struct connection *c, int32_t xid, 
                            struct jute_reader r)
 {
     struct request q;
-    size_t start;
     int rc;
 
-    if (op->code == OP_SASL) { /* no SASL login here: a null token, and the connection stays */
-        if (!request_read(op, &r, &q) || bytes_is_null(q.data)) {
-            return false;
-        }
-        start = reply_begin(&c->out, xid, 0, PAWL_OK);
-        jute_write_buffer(&c->out, BYTES_NULL);
-        reply_end(&c->out, start);
-        connection_touch(s, c);
-        return true;
-    }
-    if (!request_read(op, &r, &q)) {
+    if (!request_read(op, &r, &q) || (op->code == OP_SASL && bytes_is_null(q.data))) {
         return false;
+    }
+    if (op->code == OP_SASL) {
+        charge(s, c, SASL_UNITS);
+        sasl_receive(s, c, xid, q.data);
+        return true;
     }
     rc = auth_add(&c->identity, &s->options.auth, q.scheme, q.data);
     reply_header_only(s, c, xid, 0, rc);

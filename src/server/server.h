@@ -22,6 +22,7 @@
 #include "server/watch.h"
 #include "store/apply.h"
 
+struct sasl_gate;
 struct server;
 
 struct server_options {
@@ -97,7 +98,8 @@ struct server {
     struct server_facts facts;
     int64_t trace_mask; /* gtmk, stmk: kept for those who ask, nothing depends on it */
 
-    struct { /* kept by the I/O side, for the metrics */
+    struct sasl_gate *sasl; /* the I/O side's; NULL: nobody authenticates with SASL */
+    struct {                /* kept by the I/O side, for the metrics */
         int64_t n_handshakes, n_nameless_remote, n_nameless_local;
     } tls;
 

@@ -440,6 +440,30 @@ static void seed_tar(void)
     free(text);
 }
 
+#define DIGEST_MODULE "org.apache.zookeeper.server.auth.DigestLoginModule"
+
+static void seed_sasl(void)
+{
+    seed("jaas", -1,
+         bytes_str("/* of members, too */\nServer {\n    " DIGEST_MODULE " required\n"
+                   "    user_super=\"a\\\"b\\101\"\n    user_bob=c; // him\n};\n"
+                   "QuorumLearner { " DIGEST_MODULE
+                   " required username=\"t\" password=\"u\"; };\n"));
+    seed("jaas", -1,
+         bytes_str("Server { com.sun.security.auth.module.Krb5LoginModule required "
+                   "useKeyTab=true keyTab=\"/k\" principal=\"zookeeper/h@R\"; };"));
+    seed("users", -1, bytes_str("# ours\nbob:his password\n\nalice:a:b\r\n"));
+    seed("sasl", 0,
+         bytes_str("charset=utf-8,username=\"bob\",realm=\"zk-sasl-md5\",nonce=\"OA6MG9tEQGm2hh\","
+                   "nc=00000001,cnonce=\"OA6MHXh6VqTrRk\",digest-uri=\"zookeeper/zk-sasl-md5\","
+                   "maxbuf=65536,response=d388dad90d4bbd760a152321f2143af7,qop=auth,"
+                   "authzid=\"bob\""));
+    seed("sasl", 1,
+         bytes_str("realm=\"zk-sasl-md5\",nonce=\"OA6MG9tEQGm2hh\",qop=\"auth,auth-int\","
+                   "cipher=\"rc4-40,des,3des\",maxbuf=4096,charset=utf-8,algorithm=md5-sess"));
+    seed("sasl", 1, bytes_str("rspauth=ea40f60335c427b5527b84dbabcdfffd"));
+}
+
 int main(int argc, char **argv)
 {
     char path[4096];
@@ -466,6 +490,7 @@ int main(int argc, char **argv)
     each_file(path, seed_curator_file);
     seed_command_line();
     seed_tar();
+    seed_sasl();
     printf("%d seeds in %s\n", n_written, out_folder);
     return 0;
 }

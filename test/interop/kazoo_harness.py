@@ -35,6 +35,8 @@ class ManagedServer:
         self.server = servers.make(kind, config=config, port=server_info.client_port)
         if jaas_config and kind == "apache":
             self.server.java_opts.append("-Djava.security.auth.login.config=" + self.jaas_path())
+        elif jaas_config:
+            self.server.config["java.security.auth.login.config"] = self.jaas_path()
 
     def make_config(self, entries, properties):
         """The settings kazoo's own harness writes, as one dictionary."""

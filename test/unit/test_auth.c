@@ -725,6 +725,108 @@ static void the_hash_of_a_digest_is_redacted(void **state)
     strbuf_fini(&out);
 }
 
+/* Names as those of Java's KerberosName. */
+static void names_of_sasl_are_shortened_in_our_own_realm_only(void **state)
+{
+    static const struct {
+        bool host, realm;
+        const char *name, *id; /* NULL: it is refused */
+    } cases[] = {
+        {true, true, "bob", "bob"},
+        {true, true, "a/b", "a/b"},
+        {false, false, "bob/h@R", "bob/h@R"},
+        {true, false, "bob/h@R", "bob@R"},
+        {false, true, "bob/h@R", "bob/h"},
+        {true, true, "bob/h@R", "bob"},
+        {true, true, "bob/h@OTHER", "bob/h@OTHER"},
+        {true, true, "bob@R", "bob"},
+        {false, false, "bob@R@S", NULL},
+        {false, false, "a/b/c@R", NULL},
+        {false, false, "bob@R/S", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct auth_options o = usual;
+        struct identity c;
+
+        o.sasl_enabled = true;
+        o.sasl_realm = "R";
+        o.sasl_remove_host = cases[i].host;
+        o.sasl_remove_realm = cases[i].realm;
+        begin(&c, "10.0.0.1");
+        assert_int_equal(auth_add_sasl(&c, &o, cases[i].name),
+                         cases[i].id == NULL ? PAWL_ERR_AUTH_FAILED : PAWL_OK);
+        if (cases[i].id != NULL) {
+            assert_true(identity_has(&c, "sasl", bytes_str(cases[i].id)));
+        }
+        assert_int_equal(c.n_ids, cases[i].id == NULL ? 1 : 2);
+        identity_fini(&c);
+    }
+}
+
+static void sasl_has_super_users_by_name(void **state)
+{
+    static const char *const supers[] = {"root", "admin@R"};
+    static const struct {
+        const char *name;
+        bool is_super;
+    } cases[] = {{"bob", false}, {"root", true}, {"admin@R", true}, {"admin", false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct auth_options o = usual;
+        struct identity c;
+
+        o.sasl_supers = supers;
+        o.n_sasl_supers = 2;
+        begin(&c, "10.0.0.1");
+        assert_int_equal(auth_add_sasl(&c, &o, cases[i].name), PAWL_OK);
+        assert_int_equal(identity_may_everything(&c), cases[i].is_super);
+        identity_fini(&c);
+    }
+}
+
+static bool sasl_allows(const struct auth_options *o, const char *who, const char *id)
+{
+    struct acl_table *table = acl_table_new();
+    struct strbuf b;
+    struct identity c;
+    struct acl_list list;
+    bool allowed;
+
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    list = list_of(&b, &(struct entry){1, "sasl", id}, 1);
+    (void)list;
+    begin(&c, "10.0.0.1");
+    if (who != NULL) {
+        assert_int_equal(auth_add_sasl(&c, o, who), PAWL_OK);
+    }
+    allowed = auth_allows(&c, o, table, acl_table_take(table, strbuf_bytes(&b)), 1);
+    identity_fini(&c);
+    strbuf_fini(&b);
+    acl_table_free(table);
+    return allowed;
+}
+
+static void acls_of_sasl_match_as_in_java(void **state)
+{
+    struct auth_options o = usual;
+
+    (void)state;
+    o.sasl_enabled = true;
+    assert_true(sasl_allows(&o, "bob", "bob"));
+    assert_false(sasl_allows(&o, "bob", "alice"));
+    assert_true(sasl_allows(&o, "super", "alice"));
+    assert_false(sasl_allows(&o, NULL, "bob"));
+    assert_false(sasl_allows(&o, "bob", "anyone"));
+    o.sasl_any = "anyone";
+    assert_true(sasl_allows(&o, "bob", "anyone"));
+    assert_false(sasl_allows(&o, NULL, "anyone"));
+    o.sasl_enabled = false;
+    assert_false(sasl_allows(&o, "bob", "bob"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -742,6 +844,9 @@ int main(void)
         cmocka_unit_test(what_cannot_be_verified_fails),
         cmocka_unit_test(nobody_is_an_endless_number_of_people),
         cmocka_unit_test(certificates_have_ids),
+        cmocka_unit_test(names_of_sasl_are_shortened_in_our_own_realm_only),
+        cmocka_unit_test(sasl_has_super_users_by_name),
+        cmocka_unit_test(acls_of_sasl_match_as_in_java),
         cmocka_unit_test(one_of_the_enforced_schemes_is_enough),
         cmocka_unit_test(duplicates_go_and_the_order_stays),
         cmocka_unit_test(auth_stands_for_the_authenticated_ids_and_not_for_the_address),

@@ -351,6 +351,17 @@ static const struct value_case value_cases[] = {
     INT("metricsProvider.httpPort", "7001", metrics.port, 7001),
     INT("secureClientPort", "2281", net.secure_port, 2281),
     STRING("secureClientPortAddress", "10.0.0.1", net.secure_address, "10.0.0.1"),
+    STRING("java.security.auth.login.config", "/j", sasl.jaas_path, "/j"),
+    STRING("sasl.userFile", "/u", sasl.users_path, "/u"),
+    BOOLEAN("sasl.reload", "false", sasl.reload, false),
+    STRING("sasl.serverconfig", "S", sasl.section, "S"),
+    STRING("superUser", "bob", sasl.super_user, "bob"),
+    STRING("SASLAuthenticationProvider.superPassword", "p", sasl.super_password, "p"),
+    BOOLEAN("sessionRequireClientSASLAuth", "true", sasl.required, true),
+    BOOLEAN("allowSaslFailedClients", "true", sasl.keep_failed, true),
+    STRING("letAnySaslUserDoX", "any", sasl.any, "any"),
+    BOOLEAN("kerberos.removeHostFromPrincipal", "true", sasl.remove_host, true),
+    BOOLEAN("kerberos.removeRealmFromPrincipal", "true", sasl.remove_realm, true),
     BOOLEAN("client.portUnification", "true", tls.unified, true),
     BOOLEAN("client.certReload", "false", tls.reload, false),
     INT("netty.server.outstandingHandshake.limit", "7", tls.max_handshakes, 7),
@@ -687,14 +698,14 @@ static void keys_of_the_jvm_are_named_once_and_ignored(void **state)
                           "dataDir=/d\nclientPort=1\nserverCnxnFactory=a.NettyServerCnxnFactory\n"
                           "nio.numWorkerThreads=abc\nnio.numWorkerThreads=abd\n"),
                      0);
-    config_set_property(&f->config, "java.security.auth.login.config=/jaas", &f->errors);
+    config_set_property(&f->config, "java.security.krb5.conf=/krb5", &f->errors);
     config_set_property(&f->config, "zookeeper.root.logger=INFO,CONSOLE", &f->errors);
     assert_int_equal(f->errors.n, 0);
     assert_int_equal(f->config.warnings.n, 5);
     assert_says(&f->config.warnings, "zoo.cfg:3: serverCnxnFactory: concerns the Java server only");
     assert_says(&f->config.warnings, "zoo.cfg:5: nio.numWorkerThreads: concerns the Java server");
     assert_says(&f->config.warnings, "zoo.cfg:4: nio.numWorkerThreads: has no effect: line 5");
-    assert_says(&f->config.warnings, "command line: java.security.auth.login.config: concerns");
+    assert_says(&f->config.warnings, "command line: java.security.krb5.conf: concerns");
     assert_says(&f->config.warnings, "command line: zookeeper.root.logger: concerns");
 }
 
@@ -710,8 +721,7 @@ static void what_is_asked_for_in_vain_is_said(void **state)
         "maxResponseCacheSize=800",
         "enableEagerACLCheck=true",
         "admin.rateLimiterIntervalInMS=5",
-        "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
-        "superUser.2=x",
+        "authProvider.1=com.example.OtherAuthenticationProvider",
         "ssl.hostnameVerification=false",
         "quorumCnxnTimeoutMs=4000",
         "metricsProvider.prometheusMetricsSummaryRotateIntervalSeconds=5",
@@ -720,7 +730,9 @@ static void what_is_asked_for_in_vain_is_said(void **state)
 
     assert_int_equal(load(f, "dataDir=/d\nclientPort=1\nadmin.enableServer=false\n"
                              "audit.enable=false\nleader.nodelay=true\ncnxTimeout=5000\n"
-                             "request_throttle_drop_stale=true\nflushDelay=0\n"),
+                             "request_throttle_drop_stale=true\nflushDelay=0\nsuperUser.2=x\n"
+                             "authProvider.1=org.apache.zookeeper.server.auth."
+                             "SASLAuthenticationProvider\n"),
                      0);
     assert_int_equal(f->config.warnings.n, 0);
     for (size_t i = 0; i < sizeof(in_vain) / sizeof(in_vain[0]); i++) {
@@ -1124,7 +1136,11 @@ static void what_this_version_cannot_do_is_refused(void **state)
          "zoo.cfg:4: ssl.keyStore.location: /no/such: No such file or directory"},
         {"enforce.auth.enabled=true\nenforce.auth.schemes=x509",
          ":4: enforce.auth.schemes: Authentication scheme x509 is not available: there is no port"},
-        {"sessionRequireClientSASLAuth=true", "sessionRequireClientSASLAuth: this version has no"},
+        {"sessionRequireClientSASLAuth=true",
+         ":3: sessionRequireClientSASLAuth: no client could come: name the users in a JAAS file"},
+        {"sasl.userFile=/no/such", ":3: sasl.userFile: /no/such: cannot be read: No such file"},
+        {"java.security.auth.login.config=/no/such",
+         ":3: java.security.auth.login.config: /no/such: cannot be read: No such file"},
         {"sslQuorum=true", "zoo.cfg:3: sslQuorum: this version has no TLS"},
         {"quorum.auth.enableSasl=true", "quorum.auth.enableSasl: this version has no SASL"},
         {"enforce.auth.enabled=true\nenforce.auth.schemes=digest, sasl", "enforce.auth.schemes: "},
