@@ -47,6 +47,7 @@ install(FILES ${man8} DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
 install(FILES ${CMAKE_SOURCE_DIR}/conf/pawld.cfg.example
               ${CMAKE_SOURCE_DIR}/conf/prometheus-alerts.yml
+              ${CMAKE_SOURCE_DIR}/conf/grafana-dashboard.json
         DESTINATION ${CMAKE_INSTALL_DOCDIR}/conf)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CHANGELOG.md
               ${CMAKE_SOURCE_DIR}/ARCHITECTURE.md ${CMAKE_SOURCE_DIR}/CONTRIBUTING.md
