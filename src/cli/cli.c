@@ -23,6 +23,7 @@
 void cli_error(const struct cli *cli, const char *format, ...)
 {
     FILE *to = cli->errors != NULL ? cli->errors : stderr;
+    char *message;
     va_list args;
 
     progress_hide();
@@ -32,7 +33,10 @@ void cli_error(const struct cli *cli, const char *format, ...)
         fprintf(to, "line %d: ", cli->line);
     }
     va_start(args, format);
-    vfprintf(to, format, args);
+    if (vasprintf(&message, format, args) >= 0) {
+        text_message(to, message);
+        free(message);
+    }
     va_end(args);
     fputs(cli->in_colour ? "\033[0m\n" : "\n", to);
 }
@@ -191,6 +195,8 @@ static const char *advice_for(int err)
         return "; somebody has changed it: read it again";
     case PAWL_ERR_BAD_ARGUMENTS:
         return "; a path begins with / and has no empty or dotted parts";
+    case PAWL_ERR_OPERATION_TIMEOUT:
+        return "; --connect-timeout waits longer for each answer";
     case PAWL_ERR_NO_CHILDREN_FOR_EPHEMERALS:
         return "; its parent belongs to a session";
     default:
@@ -239,6 +245,11 @@ int cli_check(const struct cli *cli, const char *path, const struct pawl_reply *
 {
     return reply == NULL ? cli_report(cli, path, PAWL_ERR_NO_MEMORY)
                          : cli_report_change(cli, path, reply->err, reply->outcome);
+}
+
+int cli_check_read(const struct cli *cli, const char *path, const struct pawl_reply *reply)
+{
+    return cli_report(cli, path, reply == NULL ? PAWL_ERR_NO_MEMORY : reply->err);
 }
 
 int cli_report_unreachable(const struct cli *cli, const struct pawl_client *client)

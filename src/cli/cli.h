@@ -128,8 +128,9 @@ void cli_set_environment(const struct cli *cli);
 int cli_report_unreachable(const struct cli *cli, const struct pawl_client *client);
 
 /* Reports `reply` (NULL: no memory) as a failure at `path`, with what to do about it; returns the
- * exit status for it. EXIT_OK when it is none. */
+ * exit status for it. EXIT_OK when it is none. What only reads cannot have happened or not. */
 int cli_check(const struct cli *cli, const char *path, const struct pawl_reply *reply);
+int cli_check_read(const struct cli *cli, const char *path, const struct pawl_reply *reply);
 int cli_report(const struct cli *cli, const char *path, int err);
 
 /* Names of nodes and the like: a list in JSON, or a line for each, escaped. */

@@ -6,11 +6,15 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "cli/answers.h"
 #include "cli/walk.h"
 #include "wire/path.h"
 
 /* A transaction has to fit into a request: 1 MB as servers come. */
 enum { PAIRS_MAX = 500, BATCH_BYTES = 400000, OVERHEAD_BYTES = 100 };
+
+/* So many are raised at a time. */
+enum { PASSED_MAX = 128 };
 
 #define PASSING_NAME "pawl-import"
 
@@ -53,25 +57,22 @@ static int raise_by(struct counters *c, const struct counter *it, int64_t n)
         status = raise_some(c->cli, child, n - done, &some);
         done += some;
     }
-    c->n_raised += status == EXIT_OK;
     free(child);
     return status;
 }
 
-static int raise_one(struct counters *c, const struct counter *it)
+/* `a` has the stat. */
+static int raise_one(struct counters *c, const struct counter *it, struct answer *a)
 {
-    struct pawl_reply *reply;
-    int64_t missing = 0;
-    int status;
+    int64_t missing;
 
-    pawl_exists(c->cli->client, it->path, NULL, &reply);
-    if (reply != NULL && reply->err == PAWL_ERR_NO_NODE) {
-        status = EXIT_OK; /* somebody has removed it meanwhile */
-    } else {
-        status = cli_check(c->cli, it->path, reply);
-        missing = status == EXIT_OK ? it->next - counter_of(&reply->stat) : 0;
+    if (!answer_wait(a)) {
+        return EXIT_SIGNAL + cli_signal();
     }
-    pawl_reply_free(reply);
+    if (a->err != PAWL_OK) { /* it may have been removed meanwhile */
+        return a->err == PAWL_ERR_NO_NODE ? EXIT_OK : cli_report(c->cli, it->path, a->err);
+    }
+    missing = it->next - counter_of(&a->stat);
     if (missing > c->limit) {
         cli_error(c->cli,
                   "%s: its counter is %" PRId64 " short of the %" PRId64 " it had; -q %" PRId64
@@ -79,7 +80,7 @@ static int raise_one(struct counters *c, const struct counter *it)
                   it->path, missing, it->next, missing);
         return EXIT_NO;
     }
-    return status == EXIT_OK && missing > 0 ? raise_by(c, it, missing) : status;
+    return missing > 0 ? raise_by(c, it, missing) : EXIT_OK;
 }
 
 /* No server, or no answer: then there is no sense in going on. */
@@ -89,46 +90,82 @@ static bool ends_all(int status)
            status != EXIT_CONFLICT && status != EXIT_NO_NODE;
 }
 
-static int raise_last(struct counters *c)
-{
-    struct counter it = c->items[--c->n];
-    int status = c->limit > 0 ? raise_one(c, &it) : EXIT_OK;
+/* ---- lists ---- */
 
-    free(it.path);
-    if (c->status == EXIT_OK) {
-        c->status = status;
+static void list_add(struct counter_list *list, struct counter it)
+{
+    if (list->n == list->capacity) {
+        list->capacity = 2 * list->capacity + 8;
+        list->items = must_realloc(list->items, list->capacity * sizeof(*list->items));
     }
-    return ends_all(status) ? status : EXIT_OK;
+    list->items[list->n++] = it;
 }
 
-int counters_pass(struct counters *c, const char *path, int64_t next)
+static void list_clear(struct counter_list *list)
 {
+    for (size_t i = 0; i < list->n; i++) {
+        free(list->items[i].path);
+    }
+    list->n = 0;
+}
+
+void counters_pass(struct counters *c, const char *path, int64_t next)
+{
+    struct counter_list *chain = &c->chain;
+
+    while (chain->n > 0 &&
+           !path_is_within(bytes_str(path), bytes_str(chain->items[chain->n - 1].path))) {
+        list_add(&c->passed, chain->items[--chain->n]);
+    }
+    if (next > 0 && c->limit > 0) {
+        list_add(chain, (struct counter){.path = must_strdup(path), .next = next});
+    }
+}
+
+bool counters_are_many(const struct counters *c)
+{
+    return c->passed.n >= PASSED_MAX;
+}
+
+static void ask_all(const struct counters *c, struct answers *answers, struct answer **out)
+{
+    for (size_t i = 0; i < c->passed.n; i++) {
+        out[i] = answer_new(answers);
+        answer_asked(out[i], pawl_exists_async(c->cli->client, c->passed.items[i].path, NULL,
+                                               answer_came, out[i]));
+    }
+}
+
+int counters_raise(struct counters *c)
+{
+    struct answers *answers = answers_new();
+    struct answer **stats = must_alloc((c->passed.n + 1) * sizeof(struct answer *));
     int status = EXIT_OK;
 
-    while (status == EXIT_OK && c->n > 0 &&
-           !path_is_within(bytes_str(path), bytes_str(c->items[c->n - 1].path))) {
-        status = raise_last(c);
+    ask_all(c, answers, stats);
+    for (size_t i = 0; i < c->passed.n; i++) {
+        int here = ends_all(status) ? status : raise_one(c, &c->passed.items[i], stats[i]);
+
+        status = ends_all(here) ? here : status;
+        c->status = c->status == EXIT_OK ? here : c->status;
+        answer_free(stats[i]);
     }
-    if (status == EXIT_OK && next > 0) {
-        if (c->n == c->capacity) {
-            c->capacity = 2 * c->capacity + 8;
-            c->items = must_realloc(c->items, c->capacity * sizeof(*c->items));
-        }
-        c->items[c->n++] = (struct counter){.path = must_strdup(path), .next = next};
-    }
+    free(stats);
+    answers_free(answers);
+    list_clear(&c->passed);
     return status;
 }
 
 int counters_end(struct counters *c, int status)
 {
-    while (c->n > 0) {
-        if (status == EXIT_OK) {
-            status = raise_last(c);
-        } else {
-            free(c->items[--c->n].path);
-        }
+    while (c->chain.n > 0) {
+        list_add(&c->passed, c->chain.items[--c->chain.n]);
     }
-    free(c->items);
-    c->items = NULL;
+    if (status == EXIT_OK) {
+        status = counters_raise(c);
+    }
+    list_clear(&c->passed);
+    free(c->passed.items);
+    free(c->chain.items);
     return status != EXIT_OK ? status : c->status;
 }

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/subtree.h"
+#include "cli/text.h"
 
 static void print_difference(const struct cli *cli, char mark, const char *below)
 {
@@ -19,7 +20,8 @@ static void print_difference(const struct cli *cli, char mark, const char *below
         json_text("path", path);
         json_close('{');
     } else {
-        printf("%c %s\n", mark, path);
+        printf("%c ", mark);
+        text_line(pawl_str(path));
     }
 }
 

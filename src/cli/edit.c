@@ -170,7 +170,7 @@ static int run_edit(struct cli *cli, const struct args *args)
     int status;
 
     pawl_get(cli->client, path, NULL, &reply);
-    status = cli_check(cli, path, reply);
+    status = cli_check_read(cli, path, reply);
     if (status == EXIT_OK) {
         status = edit_data(cli, path, reply);
     }

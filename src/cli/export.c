@@ -3,6 +3,7 @@
  *
  * Paths are those below the node that was named; "/" is that node itself. Servers do not show which
  * nodes are containers or have a TTL; their files do, see `pawl at`. */
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,17 +22,17 @@ struct exporting {
     bool with_acls;
     bool hides_system; /* the server's own nodes are no part of the tree */
     enum export_form form;
+    bool is_cut; /* something has ended it */
     int64_t n_nodes, n_expected;
     struct progress progress;
 };
 
-static void print_node(struct exporting *x, const struct walk_node *node,
-                       const struct pawl_acls *acls)
+static void print_node(struct exporting *x, const struct walk_node *node)
 {
     const char *below = node->path + (strcmp(x->top, "/") == 0 ? 0 : strlen(x->top));
     struct exported n = {.path = node->depth > 0 ? below : "/",
                          .data = node->data,
-                         .acls = acls,
+                         .acls = x->with_acls ? &node->acls : NULL,
                          .is_ephemeral = node->stat.ephemeral_owner != 0,
                          .has_children = node->stat.n_children > 0,
                          .sequence = counter_of(&node->stat),
@@ -42,29 +43,6 @@ static void print_node(struct exporting *x, const struct walk_node *node,
     x->n_nodes++;
 }
 
-static int export_with_acls(struct exporting *x, const struct walk_node *node)
-{
-    struct pawl_reply *reply;
-    int status = EXIT_OK;
-
-    pawl_get_acl(x->cli->client, node->path, &reply);
-    if (reply == NULL || reply->err != PAWL_ERR_NO_NODE || node->depth == 0) {
-        status = cli_check(x->cli, node->path, reply);
-        if (status == EXIT_OK && acls_are_masked(&reply->acls)) {
-            cli_error(x->cli,
-                      "%s: its ACL is shown to its administrators only; give credentials with "
-                      "--auth, or leave ACLs out with -A",
-                      node->path);
-            status = EXIT_REFUSED;
-        }
-        if (status == EXIT_OK) {
-            print_node(x, node, &reply->acls);
-        }
-    }
-    pawl_reply_free(reply);
-    return status;
-}
-
 static int export_node(const struct walk_node *node, void *arg)
 {
     struct exporting *x = arg;
@@ -73,10 +51,16 @@ static int export_node(const struct walk_node *node, void *arg)
         (x->hides_system && path_is_within(bytes_str(node->path), bytes_str("/zookeeper")))) {
         return EXIT_OK;
     }
-    if (x->with_acls) {
-        return export_with_acls(x, node);
+    if (x->with_acls && acls_are_masked(&node->acls)) {
+        cli_error(
+            x->cli,
+            "%s: its ACL is shown to its administrators only; give credentials with --auth, or "
+            "leave ACLs out with -A",
+            node->path);
+        x->is_cut = true;
+        return EXIT_REFUSED;
     }
-    print_node(x, node, NULL);
+    print_node(x, node);
     return EXIT_OK;
 }
 
@@ -101,15 +85,21 @@ static int run_export(struct cli *cli, const struct args *args)
                           .with_acls = !args_has(args, 'A'),
                           .hides_system = strcmp(path, "/") == 0 && cli_chroot(cli)[0] == '\0',
                           .form = args_has(args, 't') ? EXPORT_TAR : EXPORT_LINES};
-    struct walk w = {.cli = cli, .visit = export_node, .arg = &x, .with_data = true};
+    struct walk w = {
+        .cli = cli, .visit = export_node, .arg = &x, .with_data = true, .with_acls = x.with_acls};
     int status;
 
     begin_progress(&x);
     status = walk_tree(&w, path);
-    if (status == EXIT_OK || status == EXIT_REFUSED) { /* whatever could be read is there */
+    x.is_cut |= status != EXIT_OK && status != EXIT_REFUSED;
+    if (!x.is_cut) { /* whatever could be read is there */
         exported_end(x.form);
     }
     progress_end(&x.progress);
+    if (x.is_cut && x.n_nodes > 0) {
+        cli_error(cli, "this is not the whole export: it ended after %" PRId64 " node%s", x.n_nodes,
+                  x.n_nodes == 1 ? "" : "s");
+    }
     return status;
 }
 

@@ -37,6 +37,8 @@ static void write_bytes(const unsigned char *p, size_t len)
             fputs("\\n", out());
         } else if (p[i] < 0x20 || p[i] == 0x7f) {
             fprintf(out(), "\\u%04x", p[i]);
+        } else if (p[i] == 0xc2 && i + 1 < len && p[i + 1] < 0xa0) { /* a terminal may obey it */
+            fprintf(out(), "\\u%04x", p[++i]);
         } else {
             putc(p[i], out());
         }

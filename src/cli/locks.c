@@ -137,10 +137,10 @@ static void append_plain(struct strbuf *out, struct pawl_bytes data)
 {
     const unsigned char *p = data.data;
 
-    for (size_t i = 0; i < data.len; i++) {
-        char c = p[i] < 0x20 || p[i] == 0x7f ? '?' : (char)p[i];
-
-        strbuf_append(out, &c, 1);
+    for (size_t i = 0, n; i < data.len; i += n) {
+        n = text_plain(p + i, data.len - i);
+        strbuf_append(out, n > 0 ? (const char *)p + i : "?", n > 0 ? n : 1);
+        n += n == 0;
     }
 }
 
@@ -237,7 +237,7 @@ static int look_until_ended(struct looking *l)
 
             session_id = pawl_client_session_id(l->cli->client);
             pawl_watch(l->cli->client, l->path, PAWL_WATCH_RECURSIVE, &watch, &reply);
-            status = cli_check(l->cli, l->path, reply);
+            status = cli_check_read(l->cli, l->path, reply);
             pawl_reply_free(reply);
         }
         if (status == EXIT_OK) {

@@ -87,7 +87,8 @@ static bool is_wanted(const struct orphan *o)
     size_t size = 0;
     bool is_yes;
 
-    fprintf(stderr, "%s belongs to no session: remove it? [y/N] ", o->path);
+    text_message(stderr, o->path);
+    fputs(" belongs to no session: remove it? [y/N] ", stderr);
     cli_wait(STDIN_FILENO);
     is_yes = cli_signal() == 0 && getline(&line, &size, stdin) > 0 &&
              tolower((unsigned char)line[0]) == 'y';

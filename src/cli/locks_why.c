@@ -65,7 +65,8 @@ static void explain_text(const char *lock, const struct lock_queue *q, size_t i)
 {
     bool holds = lock_queue_holds(q, i);
 
-    printf("%s: ", lock);
+    text_escaped(pawl_str(lock));
+    fputs(": ", stdout);
     print_who(q->items[i]);
     fputs(!holds ? " waits" : q->is_semaphore ? " has a lease" : " holds it", stdout);
     print_since(q->items[i]);
@@ -105,7 +106,8 @@ static void explain(const struct cli *cli, const char *lock, const struct lock_q
         }
     }
     if (q->n == 0 && !cli->json) {
-        printf("%s: nobody holds it, and nobody waits\n", lock);
+        text_escaped(pawl_str(lock));
+        puts(": nobody holds it, and nobody waits");
     }
 }
 
@@ -173,8 +175,9 @@ static void print_circle(const struct cli *cli, const struct edge *first)
             json_hex("waits_for", (uint64_t)at->to);
             json_close('{');
         } else {
-            printf("%s 0x%" PRIx64 " for 0x%" PRIx64 " at %s", at == first ? "" : ",",
-                   (uint64_t)at->from, (uint64_t)at->to, at->lock);
+            printf("%s 0x%" PRIx64 " for 0x%" PRIx64 " at ", at == first ? "" : ",",
+                   (uint64_t)at->from, (uint64_t)at->to);
+            text_escaped(pawl_str(at->lock));
         }
         at = at->next;
     } while (at != first);

@@ -261,7 +261,7 @@ static int list_one(struct cli *cli, const char *path, const char *name)
     snprintf(node, size, "%s/%s", strcmp(path, "/") == 0 ? "" : path, name);
     pawl_get(cli->client, node, NULL, &reply);
     if (reply == NULL || reply->err != PAWL_ERR_NO_NODE) {
-        status = cli_check(cli, node, reply);
+        status = cli_check_read(cli, node, reply);
         if (status == EXIT_OK) {
             print_listed(cli, name, reply->data);
         }
@@ -306,7 +306,7 @@ static int run_queue_ls(struct cli *cli, const struct args *args)
     if (reply != NULL && reply->err == PAWL_ERR_NO_NODE) {
         status = list_items(cli, args->words[0], &none);
     } else {
-        status = cli_check(cli, args->words[0], reply);
+        status = cli_check_read(cli, args->words[0], reply);
         if (status == EXIT_OK) {
             status = list_items(cli, args->words[0], &reply->children);
         }

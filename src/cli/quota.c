@@ -19,6 +19,7 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/json.h"
+#include "cli/text.h"
 #include "cli/walk.h"
 #include "wire/path.h"
 
@@ -131,7 +132,7 @@ static int read_limits(struct cli *cli, const char *path, struct limits *out, in
     *version = -1;
     pawl_get(cli->client, node, NULL, &reply);
     if (reply == NULL || reply->err != PAWL_ERR_NO_NODE) {
-        status = cli_check(cli, node, reply);
+        status = cli_check_read(cli, node, reply);
     }
     if (reply != NULL && reply->err == PAWL_OK) {
         *out = limits_parse(reply->data);
@@ -159,7 +160,8 @@ static void print_quota(const struct cli *cli, const char *path, struct limits *
         json_number("nodes", used->nodes);
         json_number("bytes", used->bytes);
     } else {
-        printf("%s nodes=%" PRId64 " bytes=%" PRId64, path, used->nodes, used->bytes);
+        text_escaped(pawl_str(path));
+        printf(" nodes=%" PRId64 " bytes=%" PRId64, used->nodes, used->bytes);
     }
     for (size_t i = 0; i < N_FIELDS; i++) {
         int64_t value = *field_of(limits, i);
@@ -185,7 +187,7 @@ static int show_quota(struct cli *cli, const char *path, struct limits *limits)
     int status;
 
     pawl_get(cli->client, node, NULL, &reply);
-    status = cli_check(cli, node, reply);
+    status = cli_check_read(cli, node, reply);
     if (status == EXIT_OK) {
         used = limits_parse(reply->data);
         print_quota(cli, path, limits, &used);
@@ -354,7 +356,7 @@ static int add_folders(struct cli *cli, struct pawl_multi *m, const char *path)
         if (reply != NULL && reply->err == PAWL_ERR_NO_NODE) {
             add_node(m, folder, NULL); /* as zkCli.sh makes them */
         } else {
-            status = cli_check(cli, folder, reply);
+            status = cli_check_read(cli, folder, reply);
         }
         pawl_reply_free(reply);
         *end = kept;

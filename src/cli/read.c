@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/strbuf.h"
@@ -67,7 +68,7 @@ static int print_path(const struct walk_node *node, void *arg)
     struct listing *l = arg;
 
     if (!l->cli->json) {
-        puts(node->path);
+        text_line(pawl_str(node->path));
         return EXIT_OK;
     }
     if (!l->has_begun) {
@@ -102,7 +103,7 @@ static void print_list(const struct cli *cli, const struct pawl_reply *reply, bo
         if (cli->json) {
             json_text(NULL, names[i]);
         } else {
-            puts(names[i]);
+            text_line(pawl_str(names[i]));
         }
     }
     if (cli->json) {
@@ -129,7 +130,7 @@ static int run_ls(struct cli *cli, const struct args *args)
         return list_all(cli, path);
     }
     pawl_children(cli->client, path, watch_wanted(args), &reply);
-    status = cli_check(cli, path, reply);
+    status = cli_check_read(cli, path, reply);
     if (status == EXIT_OK) {
         print_list(cli, reply, args_has(args, 's'));
     }
@@ -161,7 +162,8 @@ const struct command command_ls2 = {.name = "ls2",
 static int print_branch(const struct walk_node *node, void *arg)
 {
     (void)arg;
-    printf("%*s%s\n", 2 * node->depth, "", node->name);
+    printf("%*s", 2 * node->depth, "");
+    text_line(pawl_str(node->name));
     return EXIT_OK;
 }
 
@@ -190,7 +192,7 @@ static int run_count(struct cli *cli, const struct args *args)
     int status;
 
     pawl_count_all_children(cli->client, path, &reply);
-    status = cli_check(cli, path, reply);
+    status = cli_check_read(cli, path, reply);
     if (status == EXIT_OK && cli->json) {
         json_open(NULL, '{');
         json_number("count", reply->number);
@@ -223,6 +225,7 @@ static void print_node(const struct cli *cli, const struct pawl_reply *reply, bo
     }
     text_data(reply->data);
     if (with_stat) {
+        fputs(isatty(STDOUT_FILENO) ? "" : "\n", stdout); /* as zkCli.sh has it */
         text_stat(&reply->stat);
     }
 }
@@ -270,7 +273,7 @@ static int run_get(struct cli *cli, const struct args *args)
         return EXIT_USAGE;
     }
     pawl_get(cli->client, args->words[0], watch_wanted(args), &reply);
-    status = cli_check(cli, args->words[0], reply);
+    status = cli_check_read(cli, args->words[0], reply);
     if (status == EXIT_OK && (as_base64 || as_hex)) {
         (as_base64 ? print_base64 : print_hex)(reply->data);
     }
@@ -303,7 +306,7 @@ static int run_stat(struct cli *cli, const struct args *args)
     int status;
 
     pawl_exists(cli->client, args->words[0], watch_wanted(args), &reply);
-    status = cli_check(cli, args->words[0], reply);
+    status = cli_check_read(cli, args->words[0], reply);
     if (status == EXIT_OK && cli->json) {
         json_stat(NULL, &reply->stat);
     } else if (status == EXIT_OK) {
@@ -334,7 +337,7 @@ static int run_exists(struct cli *cli, const struct args *args)
     is_there = reply != NULL && reply->err == PAWL_OK;
     is_missing = reply != NULL && reply->err == PAWL_ERR_NO_NODE;
     if (is_there || !is_missing) {
-        status = cli_check(cli, args->words[0], reply);
+        status = cli_check_read(cli, args->words[0], reply);
     }
     if (cli->json && (is_there || is_missing)) {
         json_open(NULL, '{');
@@ -361,7 +364,7 @@ static int run_acl_get(struct cli *cli, const struct args *args)
     int status;
 
     pawl_get_acl(cli->client, args->words[0], &reply);
-    status = cli_check(cli, args->words[0], reply);
+    status = cli_check_read(cli, args->words[0], reply);
     if (status == EXIT_OK && cli->json) {
         json_acls(NULL, &reply->acls);
     }
@@ -369,7 +372,10 @@ static int run_acl_get(struct cli *cli, const struct args *args)
         const struct pawl_acl *acl = &reply->acls.items[i];
 
         text_perms(acl->perms, perms);
-        printf("%s:%s:%s\n", acl->scheme, acl->id, perms);
+        text_escaped(pawl_str(acl->scheme));
+        putchar(':');
+        text_escaped(pawl_str(acl->id));
+        printf(":%s\n", perms);
     }
     if (status == EXIT_OK && args_has(args, 's') && !cli->json) {
         text_stat(&reply->stat);
@@ -399,7 +405,7 @@ static int run_sync(struct cli *cli, const struct args *args)
     int status;
 
     pawl_sync(cli->client, path, &reply);
-    status = cli_check(cli, path, reply);
+    status = cli_check_read(cli, path, reply);
     pawl_reply_free(reply);
     return status;
 }
@@ -419,7 +425,7 @@ static int run_whoami(struct cli *cli, const struct args *args)
 
     (void)args;
     pawl_whoami(cli->client, &reply);
-    status = cli_check(cli, "whoami", reply);
+    status = cli_check_read(cli, "whoami", reply);
     if (status == EXIT_OK && cli->json) {
         json_open(NULL, '[');
     }
@@ -430,7 +436,9 @@ static int run_whoami(struct cli *cli, const struct args *args)
             json_text("id", reply->ids.items[i].id);
             json_close('{');
         } else {
-            printf("%s:%s\n", reply->ids.items[i].scheme, reply->ids.items[i].id);
+            text_escaped(pawl_str(reply->ids.items[i].scheme));
+            putchar(':');
+            text_line(pawl_str(reply->ids.items[i].id));
         }
     }
     if (status == EXIT_OK && cli->json) {
@@ -492,7 +500,7 @@ static int run_config(struct cli *cli, const struct args *args)
     int status;
 
     pawl_config(cli->client, watch_wanted(args), &reply);
-    status = cli_check(cli, "/zookeeper/config", reply);
+    status = cli_check_read(cli, "/zookeeper/config", reply);
     if (status == EXIT_OK && args_has(args, 'c') && !cli->json) {
         print_client_addresses(reply->data);
     } else if (status == EXIT_OK) {

@@ -113,7 +113,7 @@ static int print_found(const struct walk_node *node, void *arg)
         }
         json_close('{');
     } else {
-        puts(node->path);
+        text_line(pawl_str(node->path));
     }
     return EXIT_OK;
 }
@@ -193,9 +193,10 @@ static void print_match(const struct grepping *g, const char *path, struct pawl_
         }
         json_close('{');
     } else if (g->names_only) {
-        puts(path);
+        text_line(pawl_str(path));
     } else {
-        printf("%s:", path);
+        text_escaped(pawl_str(path));
+        putchar(':');
         text_line(line);
     }
 }
@@ -303,7 +304,8 @@ static void print_sum(struct adding *a, const struct sum *s, int depth)
         return;
     }
     if (!a->cli->json) {
-        printf("%" PRId64 "\t%" PRId64 "\t%s\n", s->bytes, s->n_nodes, s->path);
+        printf("%" PRId64 "\t%" PRId64 "\t", s->bytes, s->n_nodes);
+        text_line(pawl_str(s->path));
         return;
     }
     if (!a->has_begun) {

@@ -244,7 +244,7 @@ static int list_names(struct cli *cli, struct pawl_discovery *d, const char *bas
     int status;
 
     pawl_discovery_names(d, &reply);
-    status = cli_check(cli, base, reply);
+    status = cli_check_read(cli, base, reply);
     if (status == EXIT_OK) {
         cli_print_names(cli, &reply->children);
     }

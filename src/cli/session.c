@@ -105,7 +105,7 @@ static int run_own_ephemerals(struct cli *cli, const struct args *args)
     int status;
 
     pawl_ephemerals(cli->client, path, &reply);
-    status = cli_check(cli, path, reply);
+    status = cli_check_read(cli, path, reply);
     if (status == EXIT_OK) {
         cli_print_names(cli, &reply->children);
     }

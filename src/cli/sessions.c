@@ -108,7 +108,8 @@ static int print_if_ephemeral(const struct walk_node *node, void *arg)
         return EXIT_OK;
     }
     text_time(node->stat.ctime, since, sizeof(since));
-    printf("0x%" PRIx64 " since %s %s\n", owner, since, node->path);
+    printf("0x%" PRIx64 " since %s ", owner, since);
+    text_line(pawl_str(node->path));
     return EXIT_OK;
 }
 

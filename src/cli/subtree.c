@@ -36,7 +36,7 @@ static int read_acls(struct reading *r, const char *path, struct pawl_reply **ou
 
     pawl_get_acl(r->cli->client, path, out);
     *is_gone = *out != NULL && (*out)->err == PAWL_ERR_NO_NODE;
-    status = *is_gone ? EXIT_OK : cli_check(r->cli, path, *out);
+    status = *is_gone ? EXIT_OK : cli_check_read(r->cli, path, *out);
     if (status == EXIT_OK && !*is_gone && acls_are_masked(&(*out)->acls)) {
         cli_error(r->cli,
                   "%s: its ACL is shown to its administrators only; give credentials with --auth, "

@@ -51,16 +51,41 @@ void text_time(int64_t ms, char *out, size_t size)
     snprintf(out + len, size - len, ".%03d", (int)(ms % 1000));
 }
 
-/* Control characters as \x1b, but for those in `kept`: a terminal obeys some of them. */
-static void print_escaped(struct pawl_bytes data, const char *kept)
+size_t text_plain(const unsigned char *p, size_t len)
+{
+    unsigned char c = p[0];
+    size_t n = c < 0x80 ? 1 : c >= 0xf0 && c < 0xf5 ? 4 : c >= 0xe0 ? 3 : 2;
+
+    if (n == 1) {
+        return c >= 0x20 && c != 0x7f;
+    }
+    if (c < 0xc2 || c >= 0xf5 || n > len) {
+        return 0;
+    }
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    if ((n == 2 && c == 0xc2 && p[1] < 0xa0) || /* 80 to 9f are control characters, too */
+        (n == 3 && c == 0xe0 && p[1] < 0xa0) || /* shorter would have done */
+        (n == 4 && c == 0xf0 && p[1] < 0x90)) {
+        return 0;
+    }
+    return n;
+}
+
+static void print_escaped(FILE *to, struct pawl_bytes data, const char *kept)
 {
     const unsigned char *p = data.data;
 
-    for (size_t i = 0; i < data.len; i++) {
-        if (p[i] == 0 || ((p[i] < 0x20 || p[i] == 0x7f) && strchr(kept, p[i]) == NULL)) {
-            printf("\\x%02x", p[i]);
+    for (size_t i = 0, n; i < data.len; i += n) {
+        n = text_plain(p + i, data.len - i);
+        if (n > 0) {
+            fwrite(p + i, 1, n, to);
         } else {
-            putchar(p[i]);
+            n = 1;
+            fprintf(to, p[i] != '\0' && strchr(kept, p[i]) != NULL ? "%c" : "\\x%02x", p[i]);
         }
     }
 }
@@ -70,7 +95,7 @@ void text_data(struct pawl_bytes data)
     const char *p = data.data;
 
     if (isatty(STDOUT_FILENO)) {
-        print_escaped(data, "\n\t");
+        print_escaped(stdout, data, "\n\t");
         if (data.len == 0 || p[data.len - 1] != '\n') {
             putchar('\n');
         }
@@ -81,7 +106,12 @@ void text_data(struct pawl_bytes data)
 
 void text_escaped(struct pawl_bytes data)
 {
-    print_escaped(data, "");
+    print_escaped(stdout, data, "");
+}
+
+void text_message(FILE *to, const char *message)
+{
+    print_escaped(to, pawl_str(message), "\n\t");
 }
 
 void text_line(struct pawl_bytes data)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <pawl/types.h>
 
@@ -14,8 +15,16 @@ void text_stat(const struct pawl_stat *stat);
 /* The data as they are. On a terminal without what would confuse it, and with a newline. */
 void text_data(struct pawl_bytes data);
 
-/* Without control characters: nothing in the data ends a line or is obeyed by a terminal. */
+/* How many bytes the character is long that `p` begins with; 0: it is none, or one that controls,
+ * which a terminal might obey. */
+size_t text_plain(const unsigned char *p, size_t len);
+
+/* Such bytes as \x1b: nothing in the data ends a line or is obeyed by a terminal. Names are printed
+ * so, too: who knows what a server says. */
 void text_escaped(struct pawl_bytes data);
+
+/* The same for what may have several lines. */
+void text_message(FILE *to, const char *message);
 
 /* To the end of a line, which nothing in the data can end before. */
 void text_line(struct pawl_bytes data);

@@ -239,7 +239,7 @@ static void print_result(const struct cli *cli, const struct step *s, const stru
         json_text("path", path);
         json_close('{');
     } else if (strcmp(s->op->name, "create") == 0) {
-        puts(path);
+        text_line(pawl_str(path));
     }
 }
 

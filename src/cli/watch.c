@@ -81,7 +81,7 @@ static int watch_path(struct cli *cli, const char *path, enum pawl_watch_mode mo
     pawl_client_add_listener(cli->client, watch_on_state, &w);
     pthread_mutex_lock(&w.lock); /* the first line is ours */
     pawl_watch(cli->client, path, mode, &watch, &reply);
-    status = cli_check(cli, path, reply);
+    status = cli_check_read(cli, path, reply);
     if (status == EXIT_OK) {
         event_print(cli, "WATCHING", path, reply->zxid);
     }
@@ -154,7 +154,7 @@ static int run_add_watch(struct cli *cli, const struct args *args)
         return watch_path(cli, path, mode, -1);
     }
     pawl_watch(cli->client, path, mode, events_watch(), &reply);
-    status = cli_check(cli, path, reply);
+    status = cli_check_read(cli, path, reply);
     pawl_reply_free(reply);
     return status;
 }

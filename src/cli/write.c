@@ -14,8 +14,10 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/json.h"
+#include "cli/remove.h"
 #include "cli/text.h"
 #include "cli/walk.h"
+#include "wire/path.h"
 
 static bool version_of(const struct args *args, struct cli *cli, struct pawl_condition *out)
 {
@@ -162,7 +164,7 @@ static void print_created(const struct cli *cli, const struct pawl_reply *reply)
         json_stat("stat", &reply->stat);
         json_close('{');
     } else {
-        puts(reply->path);
+        text_line(pawl_str(reply->path));
     }
     fflush(stdout);
 }
@@ -239,11 +241,30 @@ const struct command command_create = {
 
 /* ---- rm ---- */
 
+/* What the answer means when nothing else is to be tried. */
+static int report_rm(const struct cli *cli, const struct args *args, const struct pawl_reply *reply)
+{
+    const char *path = args->words[0];
+    int err = reply != NULL ? reply->err : PAWL_ERR_NO_MEMORY;
+
+    if (err == PAWL_ERR_NO_NODE && args_has(args, 'f')) {
+        return EXIT_OK;
+    }
+    if (err == PAWL_ERR_NOT_EMPTY) {
+        cli_error(cli, "%s: %s; -r removes what is below, too", path, pawl_strerror(err));
+        return EXIT_CONFLICT;
+    }
+    if (err == PAWL_ERR_BAD_ARGUMENTS && path_is_valid(bytes_str(path))) {
+        cli_error(cli, "%s: the root and what is in /zookeeper are the server's own", path);
+        return EXIT_USAGE;
+    }
+    return cli_check(cli, path, reply);
+}
+
+/* Whether there is anything below, and whether the version is as it should be, is tried out. */
 static int run_rm(struct cli *cli, const struct args *args)
 {
-    struct pawl_delete request = {.size = sizeof(request),
-                                  .path = args->words[0],
-                                  .flags = args_has(args, 'r') ? PAWL_OP_CHILDREN_TOO : 0};
+    struct pawl_delete request = {.size = sizeof(request), .path = args->words[0]};
     struct pawl_reply *reply;
     int status;
 
@@ -251,14 +272,11 @@ static int run_rm(struct cli *cli, const struct args *args)
         return EXIT_USAGE;
     }
     pawl_delete(cli->client, &request, &reply);
-    if (reply != NULL && reply->err == PAWL_ERR_NO_NODE && args_has(args, 'f')) {
-        status = EXIT_OK;
-    } else if (reply != NULL && reply->err == PAWL_ERR_NOT_EMPTY && !args_has(args, 'r')) {
-        cli_error(cli, "%s: %s; -r removes what is below, too", args->words[0],
-                  pawl_strerror(reply->err));
-        status = EXIT_CONFLICT;
+    if (reply != NULL && reply->err == PAWL_ERR_NOT_EMPTY && args_has(args, 'r')) {
+        status = remove_subtree(cli, args->words[0], request.only_if);
+        status = status == EXIT_NO_NODE && args_has(args, 'f') ? EXIT_OK : status;
     } else {
-        status = cli_check(cli, args->words[0], reply);
+        status = report_rm(cli, args, reply);
     }
     pawl_reply_free(reply);
     return status;
