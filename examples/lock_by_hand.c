@@ -101,7 +101,9 @@ static void hand_release(struct hand_lock *lock)
 
 enum { WORKERS = 4, ROUNDS = 10, PAUSE_NS = 5000000 };
 
-static long next_number(const char *file)
+/* `unlucky`: all have read the same number before the first of them writes. Without a lock that may
+ * happen at any time; it is made to happen once, so that nobody has to wait for it. */
+static long next_number(const char *file, struct pawl_double_barrier *unlucky)
 {
     struct timespec pause = {0, PAUSE_NS}; /* what a real shop would do with a number */
     long number = 0;
@@ -110,6 +112,10 @@ static long next_number(const char *file)
     if (f != NULL) {
         number = fscanf(f, "%ld", &number) == 1 ? number : 0;
         fclose(f);
+    }
+    if (unlucky != NULL) {
+        check(pawl_double_barrier_enter(unlucky, PATIENCE_MS), "enter");
+        check(pawl_double_barrier_leave(unlucky, PATIENCE_MS), "leave");
     }
     nanosleep(&pause, NULL);
     f = fopen(file, "w");
@@ -131,29 +137,31 @@ static int work(const char *servers, const char *kind, const char *file)
 {
     struct pawl_client *c = connect_to(servers);
     struct hand_lock hand = {.client = c, .path = "/shop/by-hand"};
-    struct pawl_double_barrier *door;
+    struct pawl_double_barrier *door, *moment;
     struct pawl_lock *lock;
     long number;
 
     sem_init(&hand.changed, 0, 0);
     check(pawl_lock_new(c, "/shop/library", NULL, &lock), "lock");
     check(pawl_double_barrier_new(c, "/shop/door", WORKERS, &door), "door");
+    check(pawl_double_barrier_new(c, "/shop/moment", WORKERS, &moment), "moment");
     check(pawl_double_barrier_enter(door, PATIENCE_MS), "enter"); /* all begin together */
     for (int i = 0; i < ROUNDS; i++) {
         if (strcmp(kind, "by hand") == 0) {
             hand_acquire(&hand);
-            number = next_number(file);
+            number = next_number(file, NULL);
             hand_release(&hand);
         } else if (strcmp(kind, "library") == 0) {
             check(pawl_lock_acquire(lock, PATIENCE_MS), "acquire");
-            number = next_number(file);
+            number = next_number(file, NULL);
             check(pawl_lock_release(lock), "release");
         } else {
-            number = next_number(file);
+            number = next_number(file, i == 0 ? moment : NULL);
         }
         write_number(number);
     }
     check(pawl_double_barrier_leave(door, PATIENCE_MS), "leave");
+    pawl_double_barrier_free(moment);
     pawl_double_barrier_free(door);
     pawl_lock_free(lock);
     pawl_client_close(c); /* before `hand` goes: a watch may still point to it */

@@ -381,6 +381,7 @@ static void on_signal(struct hold *h)
     while (h->state != OVER && read(h->signals_fd, &info, sizeof(info)) == sizeof(info)) {
         int number = (int)info.ssi_signo;
 
+        h->end.was_signalled = h->state == STARTING || h->state == RUNNING;
         if (h->state == STARTING) {
             h->starting_signal = number;
             pass_on(h, number);

@@ -27,6 +27,7 @@ struct hold_end {
     int status;
     bool is_of_command; /* it has ended by itself, and the status is its own */
     bool had_session;
+    bool was_signalled; /* while there was a command, which had the signal, too */
 };
 
 /* From connecting to giving back. Forks and then makes threads: once in a process. */

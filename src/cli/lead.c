@@ -156,6 +156,9 @@ static int lead_turns(struct leading *l)
             return EXIT_SYSTEM;
         }
         turn_wait(l, &end);
+        if (l->ending_signal != 0 && end.is_of_command && !end.was_signalled && !l->only_once) {
+            return EXIT_SIGNAL + l->ending_signal; /* the command had ended before */
+        }
         if (l->ending_signal != 0 || l->only_once || !is_worth_another(l, &end)) {
             return end.status;
         }

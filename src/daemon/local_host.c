@@ -223,8 +223,13 @@ static int renew_lock(struct local_host *h)
 static int start_server(struct local_host *h)
 {
     static const char *const properties[] = {
-        "tickTime=500",     "minSessionTimeout=1000",    "maxSessionTimeout=3600000",
-        "maxClientCnxns=0", "extendedTypesEnabled=true", "globalOutstandingLimit=10000",
+        "tickTime=500",
+        "minSessionTimeout=1000",
+        "maxSessionTimeout=3600000",
+        "maxClientCnxns=0",
+        "extendedTypesEnabled=true",
+        "globalOutstandingLimit=10000",
+        "4lw.commands.whitelist=*",
     };
     char *data = path_in(h->dir, "data"), *path = path_in(h->dir, "socket");
     struct pawl_server_options o;

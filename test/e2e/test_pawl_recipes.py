@@ -20,6 +20,11 @@ from pawl_program import (CONFLICT, NO, NO_NODE, NOT_FOUND, OK, PAWL, REFUSED, S
 from referee import SESSION, RefereeCase, children_of
 
 
+def state_of(pid):
+    with open("/proc/%d/stat" % pid) as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
+
+
 class Lead(RefereeCase):
     def lead(self, *args, **kwargs):
         return self.begin("-T", SESSION, "lead", *args, **kwargs)
@@ -96,6 +101,20 @@ class Lead(RefereeCase):
         wait_until(lambda: not children_of(process.pid), "the end of the turn")
         process.send_signal(signal.SIGHUP)
         self.assertIn(process.wait(), (SIGNAL + signal.SIGHUP, OK))  # OK: it had yet to begin the pause
+
+    def test_who_is_interrupted_just_when_a_turn_has_ended(self):
+        """The command has ended well and has had no signal: its status tells nothing of that."""
+        process = self.lead("/job", "--", "sh", "-c", "echo in; read line", stdin=subprocess.PIPE)
+        self.addCleanup(process.stdin.close)
+        self.assertEqual(process.stdout.readline(), b"in\n")
+        turn = children_of(process.pid)[0]
+        process.send_signal(signal.SIGSTOP)
+        process.stdin.write(b"go on\n")
+        process.stdin.flush()
+        wait_until(lambda: state_of(turn) == "Z", "the end of the turn")
+        process.terminate()
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(), SIGNAL + signal.SIGTERM)
 
     def test_an_interrupt_from_the_terminal(self):
         ours, theirs = pty.openpty()

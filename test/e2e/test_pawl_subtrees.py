@@ -295,6 +295,8 @@ class Words(TestCase):
     def test_a_directory(self):
         here = "local:" + os.path.join(self.dir, "here")
         self.assertIn("Mode: standalone\n", self.ok("-s", here, "4lw", "srvr"))
+        self.assertRegex(self.ok("-s", here, "sessions"), "^0x[0-9a-f]+ since .* timeout [0-9]+ms .* client ")
+        self.assertIn(" standalone ", self.ok("-s", here, "top", "-1"))
 
 
 if __name__ == "__main__":
