@@ -111,7 +111,7 @@ void text_escaped(struct pawl_bytes data)
 
 void text_message(FILE *to, const char *message)
 {
-    print_escaped(to, pawl_str(message), "\n\t");
+    print_escaped(to, (struct pawl_bytes){message, strlen(message)}, "\n\t");
 }
 
 void text_line(struct pawl_bytes data)
