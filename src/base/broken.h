@@ -8,8 +8,8 @@
 #define PAWL_BASE_BROKEN_H
 
 /* P1 to P9 are persistence points: what must be on disk before what. The member keeps P5 to P9
- * (files of the log, truncation, snapshots, votes), the server SESSION_OWNER, the client
- * CERTAIN_BY_LEADER, all others the quorum. */
+ * (files of the log, truncation, snapshots, votes), the server SESSION_OWNER and MISSED_EVENTS, the
+ * client CERTAIN_BY_LEADER, all others the quorum. */
 #define BROKEN_RULES(RULE)                                                                  \
     RULE(P1)                  /* acceptedEpoch before ACKEPOCH or LEADERINFO leaves */      \
     RULE(P2)                  /* the synced history before currentEpoch */                  \
@@ -28,7 +28,8 @@
     RULE(OLD_QUORUM)          /* what two lists were asked for is committed by both */      \
     RULE(SYNC_CONFIRMATION)   /* a sync is answered by who still leads */                   \
     RULE(SESSION_OWNER)       /* a write of a session comes from its owner */               \
-    RULE(CERTAIN_BY_LEADER)   /* a session is certain by what its leader has answered */
+    RULE(CERTAIN_BY_LEADER)   /* a session is certain by what its leader has answered */    \
+    RULE(MISSED_EVENTS)       /* who comes back is told what its watches missed */
 
 enum broken_rule {
     BROKEN_NONE,

@@ -80,6 +80,7 @@ struct config {
         int64_t container_max_never_used_ms; /* 0: never */
         int64_t throttled_op_wait_ms;        /* 0: off */
         int64_t large_request_max_bytes;
+        int64_t missed_events_bytes;
         int64_t large_request_threshold_bytes; /* <= 0: off */
     } server;
 

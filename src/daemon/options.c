@@ -37,6 +37,7 @@ static void limits(const struct config *c, struct limit_options *o)
         .in_flight_bytes = IN_FLIGHT_BYTES,
         .watch_bytes = WATCH_BYTES,
         .turn_units = TURN_UNITS,
+        .changes_bytes = c->server.missed_events_bytes,
         .sessionless_ms = c->net.sessionless_ms,
         .max_per_address = c->net.max_per_address,
         .throttle_tokens = c->connection_throttle.tokens,

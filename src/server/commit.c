@@ -38,33 +38,19 @@ static void commit_fire(struct server *s, enum event_type type, struct bytes pat
     }
 }
 
-static void fire_parent(struct server *s, struct bytes path)
-{
-    struct bytes parent = path_parent(path);
-    znode_id id = tree_find(s->tree, parent);
-
-    if (id != 0) {
-        commit_fire(s, EVENT_CHILDREN_CHANGED, parent, tree_acl(s->tree, id));
-    }
-}
-
 /* The node's own event comes before its parent's. */
 static void on_change(const struct change *change, void *arg)
 {
-    static const enum event_type types[] = {
-        [CHANGE_CREATED] = EVENT_CREATED,
-        [CHANGE_DELETED] = EVENT_DELETED,
-        [CHANGE_DATA] = EVENT_DATA_CHANGED,
-    };
     struct server *s = arg;
 
     namespaces_write(&s->stats.namespaces, change->path, change->bytes);
+    changes_add(&s->changes, s->applied_zxid, change);
     if (s->watches.paths.count == 0) {
         return;
     }
-    commit_fire(s, types[change->kind], change->path, change->acl);
+    commit_fire(s, watch_event_of(change->kind), change->path, change->acl);
     if (change->kind != CHANGE_DATA) {
-        fire_parent(s, change->path);
+        commit_fire(s, EVENT_CHILDREN_CHANGED, path_parent(change->path), change->parent_acl);
     }
 }
 

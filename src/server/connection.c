@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "server/missed.h"
 #include "server/pipeline.h"
 #include "server/sasl_gate.h"
 #include "server/server.h"
@@ -40,9 +41,11 @@ void connection_check(const struct connection *c)
         break;
     case CONNECTION_SERVING:
         ASSERT(c->session != NULL);
+        ASSERT(c->missed == NULL || c->input != INPUT_OPEN);
         break;
     default:
         ASSERT(c->state == CONNECTION_CLOSING);
+        ASSERT(c->missed == NULL);
         ASSERT(c->input == INPUT_OPEN);
         break;
     }
@@ -56,6 +59,7 @@ void connection_move(struct server *s, struct connection *c, enum connection_sta
         c->closing_us = s->attended_us;
         connection_set_input(s, c, INPUT_OPEN);
         pipeline_forget(c);
+        missed_forget(c);
         list_remove(&c->joining);
     }
     connection_touch(s, c);
@@ -190,6 +194,7 @@ void server_disconnect(struct server *s, struct connection *c)
     connection_set_input(s, c, INPUT_OPEN);
     pipeline_forget(c);
     sasl_end(s, c);
+    missed_forget(c);
     list_remove(&c->joining);
     watch_remove_all(&s->watches, c);
     list_remove(&c->touched);

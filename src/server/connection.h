@@ -17,7 +17,8 @@
  *    OPEN --> JOINING   until the session is there
  *         --> OUTPUT    until the client has read more of its answers
  *         --> COMMITS   until some of what is in flight is committed
- *         --> TURN      it has had its share of this turn, others are next
+ *         --> TURN      it has had its share of this turn, others are next; or it is being told
+ *                       what it missed (missed.h)
  */
 #ifndef PAWL_SERVER_CONNECTION_H
 #define PAWL_SERVER_CONNECTION_H
@@ -82,6 +83,8 @@ struct connection {
 
     struct list watches;
     size_t watch_bytes;
+    struct missed *missed; /* what its setWatches2 has still to tell; NULL: nothing */
+    uint32_t n_rounds;     /* of setWatches2; see watch_add_again() */
     uint64_t last_event; /* serial of the last change it was told of: once each */
 
     struct parked parked;    /* what waits behind writes in flight */

@@ -21,6 +21,7 @@ struct limit_options {
     int64_t in_flight_bytes;    /* of one client's writes; above it its requests wait; 0: off */
     int64_t watch_bytes;        /* of one client's watches; above it is closed; 0: no limit */
     int64_t turn_units;         /* one client's share of a turn, see pipeline.c; 0: no limit */
+    int64_t changes_bytes;      /* of past changes, for clients that come back; 0: none */
     int64_t sessionless_ms;     /* nio.sessionlessCnxnTimeout */
     int64_t max_per_address;    /* maxClientCnxns; 0: no limit */
 

@@ -10,6 +10,7 @@
 #include "pawl/error.h"
 #include "server/four_letter.h"
 #include "server/handshake.h"
+#include "server/missed.h"
 #include "server/read.h"
 #include "server/sasl_gate.h"
 #include "wire/utf8.h"
@@ -56,8 +57,8 @@ static void charge(const struct server *s, struct connection *c, size_t units)
     c->spent += (int64_t)units;
 }
 
-/* Why nothing can be executed for `c` now. */
-static enum connection_input obstacle(const struct server *s, const struct connection *c)
+/* Why nothing more can be done for `c` now. */
+static enum connection_input share_obstacle(const struct server *s, const struct connection *c)
 {
     const struct limit_options *o = &s->options.limits;
 
@@ -71,6 +72,14 @@ static enum connection_input obstacle(const struct server *s, const struct conne
         return INPUT_TURN;
     }
     return INPUT_OPEN;
+}
+
+/* Why nothing can be executed for `c` now: nothing while a setWatches2 is. */
+static enum connection_input obstacle(const struct server *s, const struct connection *c)
+{
+    enum connection_input why = share_obstacle(s, c);
+
+    return why == INPUT_OPEN && c->missed != NULL ? INPUT_TURN : why;
 }
 
 static bool is_write(struct bytes frame)
@@ -164,6 +173,37 @@ static void close_local(struct server *s, struct connection *c, int32_t xid)
     server_end_session(s, c->session);
 }
 
+static void answer_missed(struct server *s, struct connection *c)
+{
+    int64_t latency_us = s->now_us - c->missed->since_us;
+    int32_t xid = c->missed->xid;
+    size_t before = c->out.len;
+
+    missed_answer(s, c);
+    pipeline_count_reply(s, c, c->out.len - before);
+    pipeline_count_latency(s, c, op_find(OP_SET_WATCHES2), xid, latency_us);
+}
+
+/* Goes on telling what `c` missed, as far as it may now; then its setWatches2 is answered. */
+static void go_on_missed(struct server *s, struct connection *c)
+{
+    enum connection_input why = INPUT_OPEN;
+
+    while (c->missed != NULL && (why = share_obstacle(s, c)) == INPUT_OPEN) {
+        size_t before = c->out.len;
+        int64_t units = missed_tell_some(s, c);
+
+        if (c->missed->is_over) {
+            answer_missed(s, c);
+        }
+        charge(s, c, (size_t)units + c->out.len - before + identity_take_cost(&c->identity));
+        connection_touch(s, c);
+    }
+    if (c->missed != NULL) {
+        connection_set_input(s, c, why);
+    }
+}
+
 static void execute_read(struct server *s, struct connection *c, struct bytes frame,
                          int64_t latency_us)
 {
@@ -180,9 +220,13 @@ static void execute_read(struct server *s, struct connection *c, struct bytes fr
     }
     charge(s, c, c->out.len - before + identity_take_cost(&c->identity));
     note_answer(c, c->out.len - before);
+    if (c->missed != NULL) {
+        go_on_missed(s, c);
+    } else {
+        pipeline_count_reply(s, c, c->out.len - before);
+        pipeline_count_latency(s, c, op_find(type), xid, latency_us);
+    }
     limit_watches(s, c);
-    pipeline_count_reply(s, c, c->out.len - before);
-    pipeline_count_latency(s, c, op_find(type), xid, latency_us);
     connection_touch(s, c);
 }
 
@@ -242,6 +286,7 @@ static void consume_buffered(struct server *s, struct connection *c);
 
 static void pipeline_go_on(struct server *s, struct connection *c)
 {
+    go_on_missed(s, c);
     answer_queue(s, c);
     if (c->input != INPUT_OPEN && obstacle(s, c) == INPUT_OPEN) {
         consume_buffered(s, c);
@@ -342,6 +387,7 @@ void pipeline_before_write(struct server *s, const struct waiting *write)
 {
     struct connection *c = write->connection;
 
+    ASSERT(c->missed == NULL); /* nothing is taken behind a setWatches2 before it is answered */
     while (!list_empty(&c->waits)) {
         struct wait *w = container_of(c->waits.next, struct wait, of_connection);
 
@@ -683,7 +729,8 @@ static size_t consume_frames(struct server *s, struct connection *c, struct byte
         handle_frame(s, c, frame);
         at += 4 + (size_t)len;
     }
-    if (!parked_is_ready(&c->parked)) { /* else the queue goes first, and pauses by itself */
+    /* Else what goes first pauses by itself. */
+    if (!parked_is_ready(&c->parked) && c->missed == NULL) {
         connection_set_input(s, c, INPUT_OPEN);
     }
     c->waiting_since_us = 0;

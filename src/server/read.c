@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "pawl/error.h"
+#include "server/missed.h"
 #include "store/acl_table.h"
 #include "wire/path.h"
 #include "wire/utf8.h"
@@ -278,15 +279,12 @@ static int add_watch(struct server *s, struct connection *c, const struct reques
     return PAWL_OK;
 }
 
-/* What a client missed while it was away, or 0: arm the watch. */
-static int32_t missed(const struct server *s, int list, struct bytes path, int64_t seen_zxid)
+/* What a one-shot watch missed while its client was away, or 0: arm the watch. */
+static int32_t missed_once(const struct server *s, int list, struct bytes path, int64_t seen_zxid)
 {
     znode_id id = tree_find(s->tree, path);
     struct stat_record stat;
 
-    if (list >= 3) {
-        return 0; /* persistent ones are armed as they are */
-    }
     if (id == 0) {
         return list == 1 ? 0 : EVENT_DELETED;
     }
@@ -302,11 +300,41 @@ static int32_t missed(const struct server *s, int list, struct bytes path, int64
 }
 
 /* Events go out at once, hence before the reply. */
-static int set_watches(struct server *s, struct connection *c, const struct request *q)
+static void set_once(struct server *s, struct connection *c, int list, struct bytes path,
+                     int64_t seen_zxid)
 {
-    static const enum watch_kind kinds[] = {WATCH_DATA, WATCH_DATA, WATCH_CHILD, WATCH_PERSISTENT,
-                                            WATCH_RECURSIVE};
+    static const enum watch_kind kinds[] = {WATCH_DATA, WATCH_DATA, WATCH_CHILD};
+    int32_t event = missed_once(s, list, path, seen_zxid);
 
+    if (event != 0) {
+        event_write(&c->out, event, path, -1);
+        c->stats.sent++;
+        s->stats.packets_sent++;
+    } else {
+        watch_add(&s->watches, c, path, kinds[list]);
+    }
+}
+
+enum { ONE_SHOT_LISTS = 3 };
+
+static void set_to_stay(struct server *s, struct connection *c, int list, struct bytes path,
+                        struct missed *what)
+{
+    bool recursive = list > ONE_SHOT_LISTS;
+
+    if (!recursive && bytes_equal_str(path, MISSED_EVENTS)) {
+        what->asked = true;
+        return;
+    }
+    watch_add_again(&s->watches, c, path, recursive ? WATCH_RECURSIVE : WATCH_PERSISTENT,
+                    what->round);
+    what->recursive = what->recursive || recursive;
+}
+
+/* `what` gets what is to be told of those that stay. */
+static int set_watches(struct server *s, struct connection *c, const struct request *q,
+                       struct missed *what)
+{
     for (int list = 0; list < q->n_watch_lists; list++) {
         struct jute_reader r = jute_reader_of(q->watches[list].elements);
 
@@ -315,19 +343,15 @@ static int set_watches(struct server *s, struct connection *c, const struct requ
         }
         for (int32_t i = 0; i < q->watches[list].count; i++) {
             struct bytes path = jute_read_buffer(&r);
-            int32_t event;
 
             if (bytes_is_null(path)) {
                 return PAWL_ERR_MARSHALLING;
             }
             path = utf8_repaired(path, &s->repaired);
-            event = missed(s, list, path, q->relative_zxid);
-            if (event != 0) {
-                event_write(&c->out, event, path, -1);
-                c->stats.sent++;
-                s->stats.packets_sent++;
+            if (list < ONE_SHOT_LISTS) {
+                set_once(s, c, list, path, q->relative_zxid);
             } else {
-                watch_add(&s->watches, c, path, kinds[list]);
+                set_to_stay(s, c, list, path, what);
             }
         }
     }
@@ -434,6 +458,7 @@ int64_t read_expected_bytes(const struct server *s, struct bytes frame)
     case OP_GET_ALL_CHILDREN_NUMBER: /* short, but long to find out */
     case OP_GET_EPHEMERALS:
     case OP_MULTI_READ:
+    case OP_SET_WATCHES2: /* it may take turns: no write is taken behind it before it is answered */
         return s->options.limits.output_pause_bytes + 1;
     default:
         return SHORT_ANSWER_BYTES + 2 * (int64_t)frame.len;
@@ -495,6 +520,12 @@ static int read_answer(struct server *s, struct connection *c, const struct requ
     }
 }
 
+static bool sets_to_stay(const struct request *q)
+{
+    return q->n_watch_lists > ONE_SHOT_LISTS &&
+           q->watches[ONE_SHOT_LISTS].count + q->watches[ONE_SHOT_LISTS + 1].count > 0;
+}
+
 static void read_error(struct connection *c, int32_t xid, int64_t zxid, int err)
 {
     reply_end(&c->out, reply_begin(&c->out, xid, zxid, err));
@@ -504,11 +535,13 @@ void read_execute(struct server *s, struct connection *c, int32_t xid, int32_t t
                   struct jute_reader body)
 {
     const struct op *op = op_find(type);
+    struct missed what = {.round = c->n_rounds + 1};
     struct request q;
     size_t start;
     int rc;
 
     ASSERT(c->state == CONNECTION_SERVING);
+    ASSERT(c->missed == NULL);
     ASSERT(c->session != NULL);
     if (op == NULL || op->kind == OP_KIND_INSIDE) {
         read_error(c, xid, -1, PAWL_ERR_UNIMPLEMENTED);
@@ -520,9 +553,13 @@ void read_execute(struct server *s, struct connection *c, int32_t xid, int32_t t
         return;
     }
     q.path = utf8_repaired(q.path, &s->repaired);
-    rc = q.n_watch_lists > 0 ? set_watches(s, c, &q) : PAWL_OK;
+    rc = q.n_watch_lists > 0 ? set_watches(s, c, &q, &what) : PAWL_OK;
     if (rc != PAWL_OK) {
         read_error(c, xid, s->applied_zxid, rc);
+        return;
+    }
+    if (sets_to_stay(&q)) {
+        missed_begin(s, c, xid, q.relative_zxid, &what);
         return;
     }
     start = reply_begin(&c->out, type == OP_PING ? XID_PING : xid, s->applied_zxid, PAWL_OK);

@@ -7,7 +7,8 @@
 
 /* Answers one request of `c` that takes no transaction: appends the reply to c->out, registers
  * watches in the same step. `body` stands behind the request header. An operation that is not
- * known, or a write whose body makes no sense, ends here as well. */
+ * known, or a write whose body makes no sense, ends here as well. A setWatches2 is only begun, and
+ * c->missed has the rest of it. */
 void read_execute(struct server *s, struct connection *c, int32_t xid, int32_t type,
                   struct jute_reader body);
 

@@ -68,9 +68,10 @@ static bool may_see(struct server *s, struct connection *c, uint32_t acl)
 
 /* ---- what lasts as long as a role and its tree ---- */
 
-static void begin_tree(struct server *s, struct tree *tree)
+static void begin_tree(struct server *s, struct tree *tree, int64_t zxid)
 {
     s->tree = tree;
+    changes_begin(&s->changes, tree_acls(tree), zxid);
     s->quota = quota_new(tree);
     s->apply.tree = tree;
     s->apply.quota = s->quota;
@@ -79,6 +80,7 @@ static void begin_tree(struct server *s, struct tree *tree)
 
 static void end_tree(struct server *s)
 {
+    changes_clear(&s->changes);
     quota_free(s->quota);
     tree_free(s->tree);
 }
@@ -134,7 +136,7 @@ void server_change(struct server *s, struct tree *tree, int64_t zxid)
     end_role(s);
     if (tree != s->tree) {
         end_tree(s);
-        begin_tree(s, tree);
+        begin_tree(s, tree, zxid);
     }
     s->role_since_us = s->now_us;
     begin_role(s, zxid);
@@ -176,7 +178,8 @@ struct server *server_new(const struct server_options *options, struct role *rol
     session_skip_to(&s->sessions, options->last_session_id);
     throttle_init(&s->throttle, &s->options.limits, server_now_ms(s));
     commit_init(s);
-    begin_tree(s, tree);
+    changes_init(&s->changes, (size_t)options->limits.changes_bytes);
+    begin_tree(s, tree, zxid);
     begin_role(s, zxid);
     return s;
 }

@@ -9,6 +9,7 @@
 
 #include "server/attention.h"
 #include "server/auth.h"
+#include "server/changes.h"
 #include "server/connection.h"
 #include "server/digest_log.h"
 #include "server/limits.h"
@@ -87,6 +88,7 @@ struct server {
     struct quota *quota;
     struct proposer *proposer; /* NULL: somebody else leads */
     struct apply apply;
+    struct changes changes; /* the latest, for those who missed them */
     struct watch_table watches;
     struct session_table sessions;
     struct tracker tracker;

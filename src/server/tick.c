@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/logging.h"
+#include "server/missed.h"
 #include "server/reaper.h"
 #include "server/server.h"
 
@@ -91,7 +92,7 @@ static bool is_silent(const struct server *s, const struct connection *c)
 static bool reads_too_little(const struct server *s, const struct connection *c)
 {
     size_t limit = (size_t)s->options.limits.output_limit_bytes;
-    size_t unread = connection_unread(c);
+    size_t unread = connection_unread(c) + missed_bytes(c);
 
     return unread > limit + c->largest_answer ||
            (unread > limit && s->attended_us - c->taken_us > OUTPUT_STALL_US);

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "server/missed.h"
 #include "wire/path.h"
 
 enum { PATH_SALT = 7 };
@@ -24,7 +25,9 @@ struct watch {
     struct list of_connection;
     struct connection *connection;
     struct watched *watched;
-    unsigned kinds;
+    uint8_t kinds;
+    uint8_t round_kinds; /* of them those that came in: */
+    uint32_t round;      /* see watch_add_again() */
 };
 
 void watch_table_init(struct watch_table *t)
@@ -102,7 +105,8 @@ static size_t watch_bytes(const struct watch *w)
     return sizeof(struct watch) + sizeof(struct watched) + w->watched->len;
 }
 
-void watch_add(struct watch_table *t, struct connection *c, struct bytes path, enum watch_kind kind)
+static struct watch *add_kind(struct watch_table *t, struct connection *c, struct bytes path,
+                              enum watch_kind kind)
 {
     uint64_t hash = hash_watched(path);
     struct watch *w = find_watch(t, c, path, hash);
@@ -113,7 +117,8 @@ void watch_add(struct watch_table *t, struct connection *c, struct bytes path, e
         w = must_alloc(sizeof(*w));
         w->connection = c;
         w->watched = need_watched(t, path, hash);
-        w->kinds = 0;
+        w->kinds = w->round_kinds = 0;
+        w->round = 0;
         c->watch_bytes += watch_bytes(w);
         list_push_back(&w->watched->watches, &w->at_path);
         list_push_back(&c->watches, &w->of_connection);
@@ -123,7 +128,25 @@ void watch_add(struct watch_table *t, struct connection *c, struct bytes path, e
         t->n_recursive++;
     }
     t->n_kinds += (w->kinds & kind) == 0 ? 1 : 0;
-    w->kinds |= kind;
+    w->kinds = (uint8_t)(w->kinds | kind);
+    return w;
+}
+
+void watch_add(struct watch_table *t, struct connection *c, struct bytes path, enum watch_kind kind)
+{
+    (void)add_kind(t, c, path, kind);
+}
+
+void watch_add_again(struct watch_table *t, struct connection *c, struct bytes path,
+                     enum watch_kind kind, uint32_t round)
+{
+    bool known = (watch_kinds(t, c, path) & kind) != 0;
+    struct watch *w = add_kind(t, c, path, kind);
+
+    if (!known) {
+        w->round_kinds = (uint8_t)(w->round == round ? w->round_kinds | kind : kind);
+        w->round = round;
+    }
 }
 
 static void clear_kinds(struct watch_table *t, struct watch *w, unsigned kinds)
@@ -136,7 +159,8 @@ static void clear_kinds(struct watch_table *t, struct watch *w, unsigned kinds)
     }
     ASSERT(t->n_kinds >= (size_t)__builtin_popcount(w->kinds & kinds));
     t->n_kinds -= (size_t)__builtin_popcount(w->kinds & kinds);
-    w->kinds &= ~kinds;
+    w->kinds = (uint8_t)(w->kinds & ~kinds);
+    w->round_kinds &= w->kinds;
     if (w->kinds != 0) {
         return;
     }
@@ -195,7 +219,7 @@ static void watch_tell(struct firing *f, struct connection *c)
     if (!f->table->may_see(f->table->server, c, f->acl)) {
         return;
     }
-    event_write(&c->out, (int32_t)f->type, f->path, f->zxid);
+    event_write(missed_events(c), (int32_t)f->type, f->path, f->zxid);
     connection_touch(f->table->server, c);
     c->stats.sent++;
     f->n_told++;
@@ -213,6 +237,47 @@ static unsigned kinds_for(enum event_type type)
     default:
         return WATCH_CHILD | WATCH_PERSISTENT;
     }
+}
+
+enum event_type watch_event_of(enum change_kind kind)
+{
+    static const enum event_type types[] = {
+        [CHANGE_CREATED] = EVENT_CREATED,
+        [CHANGE_DELETED] = EVENT_DELETED,
+        [CHANGE_DATA] = EVENT_DATA_CHANGED,
+    };
+
+    return types[kind];
+}
+
+static bool missed_at(const struct watch_table *t, const struct connection *c, uint32_t round,
+                      struct bytes path, uint64_t hash, unsigned kinds)
+{
+    const struct watch *w = find_watch(t, c, path, hash);
+
+    return w != NULL && w->round == round && (w->round_kinds & kinds) != 0;
+}
+
+bool watch_missed(const struct watch_table *t, const struct connection *c, uint32_t round,
+                  enum event_type type, struct bytes path, bool above)
+{
+    struct path_walk walk;
+    struct bytes prefix;
+    uint64_t hash;
+
+    if (missed_at(t, c, round, path, hash_watched(path), kinds_for(type))) {
+        return true;
+    }
+    if (!above || type == EVENT_CHILDREN_CHANGED) {
+        return false;
+    }
+    path_walk_begin(&walk, path, PATH_SALT);
+    while (path_walk_next(&walk, &prefix, &hash) && prefix.len < path.len) {
+        if (missed_at(t, c, round, prefix, hash, WATCH_RECURSIVE)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void watch_fire_at(struct firing *f, struct bytes path, uint64_t hash, unsigned kinds)

@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "server/connection.h"
+#include "store/apply.h"
 #include "wire/reply.h"
 
 enum watch_kind {
@@ -35,6 +36,19 @@ void watch_table_fini(struct watch_table *t);
 
 void watch_add(struct watch_table *t, struct connection *c, struct bytes path,
                enum watch_kind kind);
+
+/* The same for one that stays, in number `round` of the client's requests to have its watches
+ * again: one that was not here yet has missed something. */
+void watch_add_again(struct watch_table *t, struct connection *c, struct bytes path,
+                     enum watch_kind kind, uint32_t round);
+
+/* Whether `c` would have been told by one that came in that round. `above`: look also for recursive
+ * ones above the path. */
+bool watch_missed(const struct watch_table *t, const struct connection *c, uint32_t round,
+                  enum event_type type, struct bytes path, bool above);
+
+/* What the watches at its own path are told of a change. */
+enum event_type watch_event_of(enum change_kind kind);
 
 /* Kinds of `kinds` that `c` has at exactly `path`. */
 unsigned watch_kinds(const struct watch_table *t, const struct connection *c, struct bytes path);

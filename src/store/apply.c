@@ -7,13 +7,10 @@
 #include "store/quota.h"
 #include "wire/path.h"
 
-static void report_change(struct apply *a, enum change_kind kind, struct bytes path, uint32_t acl,
-                          size_t bytes)
+static void report_change(struct apply *a, const struct change *change)
 {
-    struct change change = {kind, path, acl, bytes};
-
     if (a->on_change != NULL) {
-        a->on_change(&change, a->arg);
+        a->on_change(change, a->arg);
     }
 }
 
@@ -108,7 +105,8 @@ static int create_node(struct apply *a, const struct txn_header *h, const struct
         quota_created(a->quota, op->path, (int64_t)op->data.len);
     }
     tree_stat(a->tree, id, stat);
-    report_change(a, CHANGE_CREATED, op->path, acl, op->data.len);
+    report_change(a, &(struct change){CHANGE_CREATED, op->path, acl, tree_acl(a->tree, parent),
+                                      op->data.len});
     return PAWL_OK;
 }
 
@@ -156,7 +154,8 @@ static int apply_delete_node(struct apply *a, struct bytes path, int64_t zxid)
     if (a->quota != NULL) {
         quota_deleted(a->quota, path, len);
     }
-    report_change(a, CHANGE_DELETED, path, acl, 0);
+    report_change(a,
+                  &(struct change){CHANGE_DELETED, path, acl, tree_acl(a->tree, parent), 0});
     acl_table_release(tree_acls(a->tree), acl);
     return PAWL_OK;
 }
@@ -176,7 +175,8 @@ static int set_data(struct apply *a, const struct txn_header *h, const struct tx
         quota_data_changed(a->quota, op->path, (int64_t)op->data.len - old_len);
     }
     tree_stat(a->tree, id, stat);
-    report_change(a, CHANGE_DATA, op->path, tree_acl(a->tree, id), op->data.len);
+    report_change(a, &(struct change){CHANGE_DATA, op->path, tree_acl(a->tree, id), ACL_OPEN,
+                                      op->data.len});
     return PAWL_OK;
 }
 

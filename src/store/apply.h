@@ -22,7 +22,8 @@ struct change {
     enum change_kind kind;
     struct bytes path;
     uint32_t acl;
-    size_t bytes; /* of the new data */
+    uint32_t parent_acl; /* created, deleted: of the node above */
+    size_t bytes;        /* of the new data */
 };
 typedef void (*change_fn)(const struct change *change, void *arg);
 

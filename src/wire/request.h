@@ -23,6 +23,13 @@ enum { PASSWORD_BYTES = 16 };
 #define SIGN_OF_LIFE       "/zookeeper/pawl/sign-of-life"
 #define SIGN_OF_LIFE_TAKEN "/zookeeper/pawl/sign-of-life-taken"
 
+/* Among the persistent watches of a setWatches2: the client wants to know whether the events that
+ * its persistent and recursive watches missed have all been sent. Who tells what was missed answers
+ * with one of these, an int where other answers are empty; everybody else sets one more watch on a
+ * node that will never be. */
+#define MISSED_EVENTS "/zookeeper/pawl/missed-events"
+enum { MISSED_EVENTS_GAP = 0, MISSED_EVENTS_TOLD = 1 };
+
 /* The first frame of a connection; it has no header. */
 struct connect_request {
     int32_t protocol_version;

@@ -92,6 +92,7 @@ struct server_options fixture_options(void)
                    .large_threshold = -1,
                    .output_pause_bytes = 1 << 20,
                    .output_limit_bytes = 64 << 20,
+                   .changes_bytes = 1 << 20,
                    .sessionless_ms = 10000,
                    .max_per_address = 60,
                    .throttle_freeze_ms = -1},

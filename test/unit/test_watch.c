@@ -352,9 +352,10 @@ static void a_returning_client_is_told_what_it_missed_or_armed(void **state)
         {2, "/gone", 9, "deleted /gone @-1\n-8 OK @4\n", 0},
         {2, "/a", 3, "children /a @-1\n-8 OK @4\n", 0},
         {2, "/a", 4, "-8 OK @4\n", WATCH_CHILD},
-        {3, "/a", 0, "-8 OK @4\n", WATCH_PERSISTENT},
+        {3, "/a", 2, "created /a @3\nchildren /a @4\n-8 OK @4\n", WATCH_PERSISTENT},
         {3, "/gone", 0, "-8 OK @4\n", WATCH_PERSISTENT},
-        {4, "/a", 0, "-8 OK @4\n", WATCH_RECURSIVE},
+        {4, "/a", 2, "created /a @3\ncreated /a/b @4\n-8 OK @4\n", WATCH_RECURSIVE},
+        {4, "/a", 3, "created /a/b @4\n-8 OK @4\n", WATCH_RECURSIVE},
         {4, "/gone", 0, "-8 OK @4\n", WATCH_RECURSIVE},
     };
 
