@@ -463,8 +463,9 @@ enum pawl_watch_mode {
 };
 
 /* Told of every change until pawl_unwatch() or the end of the session, for a last time then with
- * PAWL_EVENT_SESSION. After SUSPENDED it is set again, but changes made meanwhile are not told:
- * read again when RECONNECTED comes. Servers 3.6 and up.
+ * PAWL_EVENT_SESSION. After SUSPENDED it is set again. A pawld then tells what happened meanwhile,
+ * first of all; the last change that had been told may be told again. Where that cannot be (another
+ * server, or too long ago) PAWL_EVENT_GAP follows RECONNECTED: read again. Servers 3.6 and up.
  * On servers 3.6 to 3.8, beside a recursive watch of the same handle and path, a persistent one or
  * one of the children may be told DELETED once more of a node that is gone already. */
 PAWL_API int pawl_watch(struct pawl_client *c, const char *path, enum pawl_watch_mode mode,

@@ -151,13 +151,14 @@ enum pawl_event_type {
     PAWL_EVENT_DELETED = 2,
     PAWL_EVENT_DATA_CHANGED = 3,
     PAWL_EVENT_CHILDREN_CHANGED = 4,
-    PAWL_EVENT_WATCH_REMOVED = 5 /* by pawl_unwatch() */
+    PAWL_EVENT_WATCH_REMOVED = 5, /* by pawl_unwatch() */
+    PAWL_EVENT_GAP = 6            /* of pawl_watch(): changes may not have been told, see there */
 };
 
 struct pawl_event {
     enum pawl_event_type type;
     enum pawl_state state;
-    const char *path; /* of the node that changed; of the watch for SESSION and WATCH_REMOVED */
+    const char *path; /* of the node that changed; of the watch for SESSION, WATCH_REMOVED, GAP */
     int64_t zxid;     /* the transaction, if the server sent it; else -1 */
 };
 

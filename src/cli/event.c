@@ -37,6 +37,8 @@ const char *event_name(enum pawl_event_type type)
         return "CHANGED";
     case PAWL_EVENT_CHILDREN_CHANGED:
         return "CHILDREN";
+    case PAWL_EVENT_GAP:
+        return "GAP";
     default:
         return NULL;
     }

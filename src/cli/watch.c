@@ -28,7 +28,7 @@ static void watch_on_event(const struct pawl_event *event, void *arg)
     pthread_mutex_lock(&w->lock);
     if (name != NULL && w->n_left != 0) {
         event_print(w->cli, name, event->path, event->zxid);
-        w->n_left -= w->n_left > 0 ? 1 : 0;
+        w->n_left -= w->n_left > 0 && event->type != PAWL_EVENT_GAP ? 1 : 0;
     }
     if (name == NULL) {
         w->is_over = true;
@@ -39,16 +39,16 @@ static void watch_on_event(const struct pawl_event *event, void *arg)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* While the link was down nothing was heard: whoever counts on every change must look again. */
+/* What is missed is told later, or that something may have been is: GAP. */
 static void watch_on_state(struct pawl_client *c, enum pawl_state state, void *arg)
 {
     struct watching *w = arg;
 
     (void)c;
     if (state == PAWL_STATE_SUSPENDED) {
-        cli_error(w->cli, "the link is down; changes may be missed until it is back");
+        cli_error(w->cli, "the link is down");
     } else if (state == PAWL_STATE_RECONNECTED) {
-        cli_error(w->cli, "the link is back; changes made meanwhile were not reported");
+        cli_error(w->cli, "the link is back; changes made meanwhile are reported now, or GAP is");
     }
 }
 

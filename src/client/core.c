@@ -173,7 +173,7 @@ static void lose_session(struct core *c, int64_t now_ms)
     c->session_id = 0;
     memset(c->password, 0, sizeof(c->password));
     c->session_is_real = false;
-    c->last_zxid = 0;
+    c->last_zxid = c->told_zxid = 0;
     certain_session_gone(&c->certain);
     c->timeout_ms = c->options.session_timeout_ms;
     if (c->state != PAWL_STATE_LOST) {
@@ -378,6 +378,13 @@ static void hello_shows(struct core *c, int64_t now_ms, const struct connect_res
     }
 }
 
+/* What happened behind it may not have been told. A change of which an event says the zxid may have
+ * had others behind it, those before it are told; so is all that an answer or a ping shows. */
+static int64_t seen_zxid(const struct core *c)
+{
+    return c->told_zxid > c->last_zxid ? c->told_zxid : c->last_zxid;
+}
+
 static void session_stands(struct core *c, int64_t now_ms, const struct connect_response *r)
 {
     hello_shows(c, now_ms, r);
@@ -397,7 +404,8 @@ static void session_stands(struct core *c, int64_t now_ms, const struct connect_
     strbuf_clear(&c->pre);
     c->pre_at = 0;
     resend_auths(c);
-    watches_encode(&c->watches, c->last_zxid, &c->pre);
+    c->sets = watches_encode(&c->watches, seen_zxid(c), &c->pre);
+    c->n_sets_told = 0;
     log_info("session 0x%llx on %s:%d, timeout %d ms%s", (unsigned long long)c->session_id,
              c->hosts.items[c->host].name, c->hosts.items[c->host].port, c->timeout_ms,
              r->read_only ? ", read-only" : "");
@@ -461,6 +469,30 @@ static void fire(struct core *c, int64_t now_ms, struct jute_reader *r, int64_t 
     }
 }
 
+/* Not while some watches are not set again: theirs would be forgotten with the next link. */
+static void told_up_to(struct core *c, int64_t zxid)
+{
+    if (c->sets.n == 0 && zxid > c->told_zxid) {
+        c->told_zxid = zxid;
+    }
+}
+
+/* The answer to one of the requests that set our watches again. */
+static void watches_set(struct core *c, int64_t now_ms, int32_t err, struct jute_reader *r)
+{
+    bool told = err == 0 && jute_left(r) > 0 && jute_read_int(r) == MISSED_EVENTS_TOLD;
+
+    if (c->sets.n == 0) {
+        drop_link(c, now_ms, "an answer that fits no request");
+        return;
+    }
+    c->n_sets_told += told && !r->failed ? 1 : 0;
+    if (--c->sets.n == 0 && c->sets.n_asked > 0 &&
+        watches_answered(&c->watches, c->n_sets_told == c->sets.n_asked, &c->items) != 0) {
+        drop_link(c, now_ms, "no memory");
+    }
+}
+
 static void take_frame(struct core *c, int64_t now_ms, struct bytes frame, bool cut_off)
 {
     struct jute_reader r = jute_reader_of(frame);
@@ -480,9 +512,13 @@ static void take_frame(struct core *c, int64_t now_ms, struct bytes frame, bool 
     if (h.xid == XID_PING) {
         core_answered(c, now_ms, CERTAIN_HEARD, c->ping_sent_ms, 0);
         c->ping_sent_ms = 0;
+        told_up_to(c, h.zxid);
     } else if (h.xid == XID_EVENT) {
+        told_up_to(c, h.zxid - 1);
         fire(c, now_ms, &r, h.zxid);
-    } else if (h.xid != XID_SET_WATCHES) {
+    } else if (h.xid == XID_SET_WATCHES) {
+        watches_set(c, now_ms, h.err, &r);
+    } else {
         if (cut_off && h.err == 0) {
             h.err = PAWL_ERR_TOO_LARGE;
         }

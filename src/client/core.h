@@ -80,6 +80,7 @@ struct core {
     bool session_is_real; /* given by a server that was not read-only */
     int64_t last_zxid;    /* of the answers: what the session has seen */
     int64_t newest_zxid;  /* that we have heard of at all, in pings, too */
+    int64_t told_zxid;    /* all that our watches tell of up to here has been told */
     int64_t answered_ms;  /* when the last answered request was sent */
     struct certain certain;
     unsigned n_keepers;        /* they want the session to stay certain */
@@ -94,8 +95,10 @@ struct core {
 
     struct strbuf pre; /* handshake, credentials, watches: ahead of everything else */
     size_t pre_at;
-    unsigned n_pre_auths;  /* answers to credentials in `pre` still to come ... */
-    unsigned n_sent_auths; /* ... of so many, the first of `auths` */
+    unsigned n_pre_auths;     /* answers to credentials in `pre` still to come ... */
+    unsigned n_sent_auths;    /* ... of so many, the first of `auths` */
+    struct watches_sent sets; /* answers to those in `pre` still to come; n_asked: of all of them */
+    unsigned n_sets_told;     /* that said that all was told */
     struct strbuf out;
     size_t out_at;
     uint64_t out_base;        /* position in the stream of out.data[0] */

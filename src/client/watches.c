@@ -519,7 +519,15 @@ struct batch {
     struct strbuf lists[N_WATCHER_KINDS];
     int32_t counts[N_WATCHER_KINDS];
     size_t bytes;
+    struct watches_sent sent;
 };
+
+static void ask_for_missed(struct batch *b)
+{
+    jute_write_str(&b->lists[WATCHER_PERSISTENT], MISSED_EVENTS);
+    b->counts[WATCHER_PERSISTENT]++;
+    b->sent.n_asked++;
+}
 
 /* Opcode 105 only when it is needed: servers before 3.6 do not know it. */
 static void flush_batch(struct batch *b, int64_t zxid, struct strbuf *out)
@@ -532,6 +540,10 @@ static void flush_batch(struct batch *b, int64_t zxid, struct strbuf *out)
     if (b->bytes == 0) {
         return;
     }
+    if (persistent) {
+        ask_for_missed(b);
+    }
+    b->sent.n++;
     for (int i = 0; i < q.n_watch_lists; i++) {
         q.watches[i] = (struct string_list){b->counts[i], strbuf_bytes(&b->lists[i])};
         out->failed = out->failed || b->lists[i].failed;
@@ -586,7 +598,7 @@ static void encode_each(const struct watches *w, int64_t zxid, struct strbuf *ou
     flush_batch(b, zxid, out);
 }
 
-void watches_encode(const struct watches *w, int64_t zxid, struct strbuf *out)
+struct watches_sent watches_encode(const struct watches *w, int64_t zxid, struct strbuf *out)
 {
     struct batch b = {0};
 
@@ -598,4 +610,49 @@ void watches_encode(const struct watches *w, int64_t zxid, struct strbuf *out)
     for (int i = 0; i < N_WATCHER_KINDS; i++) {
         strbuf_fini(&b.lists[i]);
     }
+    return b.sent;
+}
+
+/* Those at `p` that stay, if `told` those of recipes; into `e` unless that is NULL. */
+static size_t take_staying(const struct watched_path *p, bool told, struct event_item *e)
+{
+    struct list *item;
+    size_t n = 0;
+
+    for (int i = WATCHER_PERSISTENT; i <= WATCHER_RECURSIVE; i++) {
+        list_for_each (item, &p->tables[i]) {
+            const struct event_target *t = &container_of(item, struct watcher, link)->target;
+
+            if (told && t->step == NULL) {
+                continue;
+            }
+            n++;
+            if (e != NULL) {
+                add_target(e, t);
+            }
+        }
+    }
+    return n;
+}
+
+int watches_answered(const struct watches *w, bool told, struct list *items)
+{
+    struct list *item;
+
+    list_for_each (item, &w->all) {
+        const struct watched_path *p = container_of(item, struct watched_path, all);
+        size_t n = take_staying(p, told, NULL);
+        struct event_item *e = n == 0 ? NULL : new_event(n, path_of(p));
+
+        if (n > 0 && e == NULL) {
+            return PAWL_ERR_NO_MEMORY;
+        }
+        if (e != NULL) {
+            e->type = told ? (enum pawl_event_type)EVENT_CAUGHT_UP : PAWL_EVENT_GAP;
+            e->state = PAWL_STATE_CONNECTED;
+            take_staying(p, told, e);
+            list_push_back(items, &e->item.link);
+        }
+    }
+    return 0;
 }

@@ -65,7 +65,7 @@ bool watches_wait_beside(const struct watches *w, struct bytes path);
 /* For those persistent watchers inside the library that a one-shot watch, newly set in table `by`
  * at their own path, may have cost their watch: a server before 3.9 keeps one mode per path and
  * session, the last one asked for. NO_MEMORY; nobody: *out is NULL. */
-enum { EVENT_SHADOWED = 100 }; /* an event's type beside those of enum pawl_event_type */
+enum { EVENT_SHADOWED = 100, EVENT_CAUGHT_UP }; /* types beside those of enum pawl_event_type */
 int watches_shadow(const struct watches *w, enum watcher_kind by, struct bytes path,
                    struct event_item **out);
 
@@ -93,8 +93,19 @@ void watches_none_stale(struct watches *w);
 /* Takes out everything at one path and tells why; NULL in `*out` when nothing is left. */
 int watches_end(struct watches *w, enum pawl_state why, struct event_item **out);
 
+/* What is sent for them on a new link. */
+struct watches_sent {
+    unsigned n;       /* requests, each with an answer */
+    unsigned n_asked; /* of them with watches that stay: they ask whether all is told (request.h) */
+};
+
 /* Appends the setWatches and setWatches2 requests, with headers and frame lengths, each of about
  * 128 KiB of paths. */
-void watches_encode(const struct watches *w, int64_t zxid, struct strbuf *out);
+struct watches_sent watches_encode(const struct watches *w, int64_t zxid, struct strbuf *out);
+
+/* They have been answered. Appends an event for each path with watches that stay: PAWL_EVENT_GAP,
+ * some changes may not have been told; or all have, which is EVENT_CAUGHT_UP and said to recipes
+ * only. NO_MEMORY or 0. */
+int watches_answered(const struct watches *w, bool told, struct list *items);
 
 #endif

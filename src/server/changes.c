@@ -13,7 +13,7 @@ struct changes_block {
     struct list link;
     uint64_t serial;
     int64_t last_zxid;
-    size_t cost; /* of it and of the ACLs that its changes name */
+    size_t cost;              /* of it and of the ACLs that its changes name */
     uint32_t acl, parent_acl; /* of the last one */
     size_t used, capacity;
     uint8_t data[];

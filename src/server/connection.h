@@ -85,7 +85,7 @@ struct connection {
     size_t watch_bytes;
     struct missed *missed; /* what its setWatches2 has still to tell; NULL: nothing */
     uint32_t n_rounds;     /* of setWatches2; see watch_add_again() */
-    uint64_t last_event; /* serial of the last change it was told of: once each */
+    uint64_t last_event;   /* serial of the last change it was told of: once each */
 
     struct parked parked;    /* what waits behind writes in flight */
     struct list waiting;     /* its writes, see waiting.h */

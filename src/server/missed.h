@@ -2,10 +2,10 @@
 /* missed.h - a client that comes back is told what its watches missed.
  *
  * Java's server tells nothing of what persistent and recursive watches would have told while there
- * was no link. Here setWatches2 is answered when all of it has been told, from changes.h, and before
- * anything newer: what happens meanwhile waits behind it. That may take several turns, in which
- * nothing else is taken from this client; the rest is pipeline.c's. If some of what it asks for is
- * known no more it is told nothing, as by Java's.
+ * was no link. Here setWatches2 is answered when all of it has been told, from changes.h, and
+ * before anything newer: what happens meanwhile waits behind it. That may take several turns, in
+ * which nothing else is taken from this client; the rest is pipeline.c's. If some of what it asks
+ * for is known no more it is told nothing, as by Java's.
  *
  * A client that names the path MISSED_EVENTS (request.h) among its persistent watches is told in a
  * word behind the answer whether it has everything now. */

@@ -154,8 +154,7 @@ static int apply_delete_node(struct apply *a, struct bytes path, int64_t zxid)
     if (a->quota != NULL) {
         quota_deleted(a->quota, path, len);
     }
-    report_change(a,
-                  &(struct change){CHANGE_DELETED, path, acl, tree_acl(a->tree, parent), 0});
+    report_change(a, &(struct change){CHANGE_DELETED, path, acl, tree_acl(a->tree, parent), 0});
     acl_table_release(tree_acls(a->tree), acl);
     return PAWL_OK;
 }
@@ -175,8 +174,8 @@ static int set_data(struct apply *a, const struct txn_header *h, const struct tx
         quota_data_changed(a->quota, op->path, (int64_t)op->data.len - old_len);
     }
     tree_stat(a->tree, id, stat);
-    report_change(a, &(struct change){CHANGE_DATA, op->path, tree_acl(a->tree, id), ACL_OPEN,
-                                      op->data.len});
+    report_change(
+        a, &(struct change){CHANGE_DATA, op->path, tree_acl(a->tree, id), ACL_OPEN, op->data.len});
     return PAWL_OK;
 }
 

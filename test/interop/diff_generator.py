@@ -129,6 +129,7 @@ class Slot:
         self.session = None      # label of a session that may be resumed
         self.connection = 0      # serial number of the connection; watch modes hang on it
         self.seen_zxid = 0
+        self.watched = False     # it may have watches that stay on this connection
 
 
 class Generator:
@@ -148,6 +149,7 @@ class Generator:
     def connected(self, slot, session):
         self.n_connections += 1
         slot.up, slot.session, slot.connection = True, session, self.n_connections
+        slot.watched = False
 
     def learn(self, request, reply):
         """Remembers what an answer (of the first server, zxids made comparable) told."""

@@ -40,8 +40,7 @@ static uint32_t take_acl(struct past *p, int number, size_t len)
     strbuf_init(&id, STRBUF_NO_LIMIT);
     strbuf_printf(&id, "%0*d", (int)len, number);
     jute_write_int(&b, 1);
-    acl_entry_write(&b,
-                    &(struct acl_entry){PERM_READ, bytes_str("digest"), strbuf_bytes(&id)});
+    acl_entry_write(&b, &(struct acl_entry){PERM_READ, bytes_str("digest"), strbuf_bytes(&id)});
     acl = acl_table_take(p->acls, strbuf_bytes(&b));
     strbuf_fini(&b);
     strbuf_fini(&id);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "client/gzip.h"
+#include "client/step_watch.h"
 #include "lib/test.h"
 #include "pawl/client.h"
 
@@ -1010,6 +1011,127 @@ static void an_answer_too_large_refuses_no_write(void **state)
     free_core(c);
 }
 
+/* ---- watches that stay, over a new link ---- */
+
+static void tell_event(struct core *c, int64_t now, int64_t zxid)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    event_write(&b, PAWL_EVENT_DATA_CHANGED, bytes_str("/a"), zxid);
+    receive(c, now, b.data, b.len);
+    strbuf_fini(&b);
+}
+
+static void answer_set_watches(struct core *c, int64_t now, int32_t word)
+{
+    struct strbuf b;
+    size_t start;
+
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    start = reply_begin(&b, XID_SET_WATCHES, 90, 0);
+    if (word >= 0) {
+        jute_write_int(&b, word);
+    }
+    reply_end(&b, start);
+    receive(c, now, b.data, b.len);
+    strbuf_fini(&b);
+}
+
+static void expect_event(struct core *c, int type)
+{
+    struct item *item = core_next_item(c);
+
+    assert_non_null(item);
+    assert_int_equal(item->kind, ITEM_EVENT);
+    assert_int_equal(((struct event_item *)item)->type, type);
+    assert_int_equal(((struct event_item *)item)->n_targets, 1);
+    free(item);
+}
+
+/* The link is cut and back: what it sends then must begin its setWatches2 with this zxid. */
+static void expect_relative(struct core *c, int64_t now, int64_t zxid)
+{
+    char head[64];
+
+    core_link_down(c, now);
+    expect_state(c, PAWL_STATE_SUSPENDED);
+    connect(c, now + 100);
+    expect_state(c, PAWL_STATE_RECONNECTED);
+    snprintf(head, sizeof(head), "fffffff800000069%016llx", (unsigned long long)zxid);
+    assert_memory_equal(sent(c, now + 100) + 8, head, strlen(head));
+}
+
+static void what_was_told_is_not_asked_for_again(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+    struct event_target target = {.fn = ignore_event};
+    struct call *call;
+
+    (void)state;
+    connect(c, 0);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    assert_int_equal(watches_add(&c->watches, WATCHER_PERSISTENT, bytes_str("/a"), &target), 0);
+    call = submit(c, OP_EXISTS, 0);
+    sent(c, 1);
+    answer(c, 2, 1, 10, PAWL_ERR_NO_NODE);
+    expect_call(c, call, PAWL_ERR_NO_NODE, PAWL_OUTCOME_REFUSED);
+    expect_relative(c, 10, 10); /* an answer shows all before it */
+    answer_set_watches(c, 111, MISSED_EVENTS_TOLD);
+    tell_event(c, 112, 20);
+    expect_event(c, PAWL_EVENT_DATA_CHANGED);
+    expect_relative(c, 200, 19); /* there may be more of that transaction */
+    answer_set_watches(c, 301, MISSED_EVENTS_TOLD);
+    answer(c, 302, XID_PING, 30, 0);
+    expect_relative(c, 400, 30);
+    tell_event(c, 501, 40); /* other watches may not be set yet */
+    expect_event(c, PAWL_EVENT_DATA_CHANGED);
+    answer(c, 502, XID_PING, 41, 0);
+    expect_relative(c, 600, 30);
+    answer_set_watches(c, 701, MISSED_EVENTS_TOLD);
+    tell_event(c, 702, -1); /* a server before 3.9 */
+    expect_event(c, PAWL_EVENT_DATA_CHANGED);
+    expect_relative(c, 800, 30);
+    free_core(c);
+}
+
+static void ignore_holder(void *holder)
+{
+    (void)holder;
+}
+
+static void who_watches_is_told_of_a_gap_and_a_recipe_that_there_is_none(void **state)
+{
+    struct core *c = new_core("a", (struct core_options){0});
+    struct step_watch step;
+    struct event_target user = {.fn = ignore_event};
+    struct event_target recipe = {.fn = ignore_event, .arg = c, .step = &step};
+    int words[] = {-1, MISSED_EVENTS_GAP, 77, MISSED_EVENTS_TOLD};
+
+    (void)state;
+    step_watch_init(&step, ignore_event, c, ignore_holder, ignore_holder, c);
+    connect(c, 0);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    assert_int_equal(watches_add(&c->watches, WATCHER_RECURSIVE, bytes_str("/a"), &user), 0);
+    assert_int_equal(watches_add(&c->watches, WATCHER_PERSISTENT, bytes_str("/b"), &recipe), 0);
+    assert_int_equal(watches_add(&c->watches, WATCHER_DATA, bytes_str("/c"), &user), 0);
+    for (int i = 0; i < 4; i++) {
+        expect_relative(c, 1000 * (i + 1), 0);
+        assert_null(core_next_item(c));
+        answer_set_watches(c, 1000 * (i + 1) + 101, words[i]);
+        if (words[i] == MISSED_EVENTS_TOLD) {
+            expect_event(c, EVENT_CAUGHT_UP);
+        } else {
+            expect_event(c, PAWL_EVENT_GAP);
+            expect_event(c, PAWL_EVENT_GAP);
+        }
+        assert_null(core_next_item(c));
+    }
+    answer_set_watches(c, 9000, 1); /* nobody asked */
+    assert_int_equal(c->link, LINK_NONE);
+    free_core(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1044,6 +1166,8 @@ int main(void)
         cmocka_unit_test(a_watch_can_be_forgotten_without_a_server),
         cmocka_unit_test(what_was_not_sent_can_be_withdrawn),
         cmocka_unit_test(an_answer_too_large_refuses_no_write),
+        cmocka_unit_test(what_was_told_is_not_asked_for_again),
+        cmocka_unit_test(who_watches_is_told_of_a_gap_and_a_recipe_that_there_is_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -312,6 +312,7 @@ static const struct value_case value_cases[] = {
     INT64("throttled_op_wait_time", "77", server.throttled_op_wait_ms, 77),
     INT64("largeRequestMaxBytes", "1000", server.large_request_max_bytes, 1000),
     INT64("largeRequestThreshold", "1001", server.large_request_threshold_bytes, 1001),
+    INT64("missedEventsInKb", "12", server.missed_events_bytes, 12288),
     INT64("znode.container.checkIntervalMs", "100", server.container_check_interval_ms, 100),
     INT("znode.container.maxPerMinute", "60", server.container_max_per_minute, 60),
     INT64("znode.container.maxNeverUsedIntervalMs", "300000", server.container_max_never_used_ms,

@@ -80,10 +80,10 @@ static const char *come_back(struct pair *p, int64_t seen, const char *const *pe
     return trace(p);
 }
 
-#define PATHS(...)                         \
-    (const char *const[])                  \
-    {                                      \
-        __VA_ARGS__, NULL                  \
+#define PATHS(...)        \
+    (const char *const[]) \
+    {                     \
+        __VA_ARGS__, NULL \
     }
 
 /* ---- what is told ---- */
@@ -210,8 +210,7 @@ static void the_past_outlives_a_change_of_role(void **state)
     fixture_create(&p.f, p.writer, "/a", "", 0);
     server_change(p.f.server, p.f.server->tree, 0x100000000);
     p.back = fixture_client(&p.f, 40000);
-    assert_string_equal(come_back(&p, 2, PATHS("/a"), none),
-                        "created /a @3\n-8 OK @4294967297\n");
+    assert_string_equal(come_back(&p, 2, PATHS("/a"), none), "created /a @3\n-8 OK @4294967297\n");
     fixture_fini(&p.f);
 }
 
@@ -227,8 +226,7 @@ static struct acl_list bobs(void)
 
 static void lock_node(struct pair *p, const char *path, const struct acl_list *acl)
 {
-    struct request q = {
-        .type = OP_SET_ACL, .path = bytes_str(path), .version = -1, .acl = *acl};
+    struct request q = {.type = OP_SET_ACL, .path = bytes_str(path), .version = -1, .acl = *acl};
 
     assert_int_equal(fixture_request(&p->f, p->writer, &q, NULL).err, PAWL_OK);
 }
@@ -262,7 +260,7 @@ static void whose_the_parent_is_decides_about_its_children(void **state)
 
     (void)state;
     begin(&p, NULL);
-    fixture_create(&p.f, p.writer, "/dir", "", 0);  /* 3 */
+    fixture_create(&p.f, p.writer, "/dir", "", 0);   /* 3 */
     fixture_create(&p.f, p.writer, "/dir/a", "", 0); /* 4 */
     lock_node(&p, "/dir", &bob);                     /* 5 */
     fixture_delete(&p.f, p.writer, "/dir/a"); /* needs a right on /dir: refused, with a zxid */

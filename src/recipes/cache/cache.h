@@ -127,6 +127,9 @@ struct pawl_cache {
     bool asking;      /* ... is asked for, perhaps once more */
     bool shadowed;    /* ... may have been replaced by somebody's one-shot watch */
     bool modes_apart; /* that does not happen: the server is of 3.9: its events say their zxid */
+    bool catching_up; /* there was no link: that it tells again has not been heard yet */
+    bool caught_up;   /* that has been heard, RESYNCED not been told */
+    bool forgot;      /* something that was told, or the watches that would have: compare */
     bool initialised, resyncing;
     int closed;             /* why nothing is tried any more; 0: it is */
     struct entry *sweep_at; /* freed: whose one-shot watches are removed next */
@@ -234,7 +237,8 @@ void cache_watch_stop(struct pawl_cache *c);
 void cache_watch_changed(const struct pawl_event *event,
                          void *cache); /* of every watch of the cache */
 void cache_watch_state(enum pawl_state state, void *cache);
-void cache_watch_pause(struct pawl_cache *c); /* something failed for now */
+void cache_watch_pause(struct pawl_cache *c);  /* something failed for now */
+void cache_watch_forgot(struct pawl_cache *c); /* the same, and all has to be compared then */
 void cache_watch_pause_over(void *cache);
 
 /* An answer says that a one-shot watch was set. */

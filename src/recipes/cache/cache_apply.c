@@ -191,6 +191,6 @@ void cache_apply_children(struct pawl_cache *c, struct entry *e, const struct pa
             cache_apply_gone(c, x);
         }
     }
-    e->listed_pzxid = c->paused ? 0 : reply->stat.pzxid; /* without memory it is not complete */
+    e->listed_pzxid = c->forgot ? 0 : reply->stat.pzxid; /* without memory it is not complete */
     e->verify = e->verify && !e->hidden;
 }

@@ -291,11 +291,11 @@ static void tell_if_idle(struct pawl_cache *c)
     }
     if (!c->initialised) {
         c->initialised = true;
-        c->resyncing = false;
+        c->resyncing = c->caught_up = false;
         cache_tell_cache(c, &c->initialised_tell, PAWL_CACHE_EVENT_INITIALISED);
         ask_end_all(&c->waiting, 0);
-    } else if (c->resyncing) {
-        c->resyncing = false;
+    } else if (c->resyncing || c->caught_up) {
+        c->resyncing = c->caught_up = false;
         cache_tell_cache(c, &c->resynced_tell, PAWL_CACHE_EVENT_RESYNCED);
     }
 }
@@ -356,7 +356,7 @@ static void query_take_node(struct pawl_cache *c, struct entry *e, const struct 
                          reply->err); /* not compressed, for a client that is */
         cache_apply_node(c, e, &reply->stat, NULL);
     } else if (!is_answer(c, e, WANT_READ, reply->err)) {
-        e->verify = false;
+        e->verify = e->verify && is_queued(e, WANT_READ);
     } else if (reply->err == 0) {
         cache_apply_node(c, e, &reply->stat, &reply->data);
     } else {

@@ -149,7 +149,7 @@ struct entry *cache_tree_add_child(struct pawl_cache *c, struct entry *e, const 
     }
     x = new_entry(c, e, name, len);
     if (x == NULL) {
-        cache_watch_pause(c);
+        cache_watch_forgot(c);
         return NULL;
     }
     select_entry(c, x);

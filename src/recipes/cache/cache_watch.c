@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache_watch.c - what makes the cache read: watches, and connections that come back.
  *
- * A persistent watch is asked for before anything is read, and again in every new session. What
- * happened while there was no link it does not tell: after each reconnect everything is compared.
- * One-shot watches are renewed by each read. In the same session the server tells what they missed;
- * in a new one all are gone, and everything is compared and watched again. */
+ * A persistent watch is asked for before anything is read, and again in every new session. Some
+ * servers tell it also what happened while there was no link: then only that is read. After any
+ * other reconnect everything is compared. One-shot watches are renewed by each read. In the same
+ * session the server tells what they missed; in a new one all are gone, and everything is compared
+ * and watched again. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,14 +25,22 @@ void cache_watch_pause(struct pawl_cache *c)
     }
 }
 
-/* Without memory an event may have been forgotten. */
+void cache_watch_forgot(struct pawl_cache *c)
+{
+    c->forgot = true;
+    cache_watch_pause(c);
+}
+
 void cache_watch_pause_over(void *cache)
 {
     struct pawl_cache *c = cache;
 
     c->paused = false;
     cache_watch_start(c);
-    cache_watch_resync(c);
+    if (c->forgot) {
+        c->forgot = false;
+        cache_watch_resync(c);
+    }
     cache_read_pump(c);
 }
 
@@ -40,6 +49,7 @@ void cache_watch_pause_over(void *cache)
 static void watch_is_set(struct pawl_cache *c)
 {
     c->watched = true;
+    c->catching_up = false;
     if (c->r.freed) {
         cache_watch_stop(c);
         return;
@@ -160,9 +170,11 @@ static void watches_ended(struct entry *e, bool data, bool child)
 
 static void changed(struct pawl_cache *c, struct entry *e, const struct pawl_event *event)
 {
-    /* Not after a reconnect: then it may be the news for somebody else's one-shot watch of the same
-     * path, and the node, with children, be there for long. */
-    bool born = event->type == PAWL_EVENT_CREATED && !c->one_shot && !c->resyncing;
+    /* Not after a reconnect, unless it is said which transaction that was: it may be the news for
+     * somebody else's one-shot watch of the same path, and the node, with children, be there for
+     * long. */
+    bool is_old = c->resyncing || (c->catching_up && event->zxid < 0);
+    bool born = event->type == PAWL_EVENT_CREATED && !c->one_shot && !is_old;
 
     e->live = e->live || born;
     if (e->hidden) {
@@ -215,10 +227,22 @@ static void watch_ended(struct pawl_cache *c, const char *path)
     struct entry *e = cache_tree_find(c, path);
 
     if (c->watched) {
-        c->watched = false;
+        c->watched = c->catching_up = false;
     } else if (e != NULL) {
         watches_ended(e, true, true);
     }
+}
+
+/* The watch is set again on a new link. What was missed has been told, in front of this; or nobody
+ * knows what it was. What was to be compared before is so once more. */
+static void caught_up(struct pawl_cache *c, bool told)
+{
+    c->catching_up = false;
+    c->caught_up = true;
+    if (!told || c->resyncing || !c->initialised) {
+        cache_watch_resync(c);
+    }
+    cache_read_pump(c);
 }
 
 void cache_watch_changed(const struct pawl_event *event, void *cache)
@@ -232,12 +256,14 @@ void cache_watch_changed(const struct pawl_event *event, void *cache)
         if (!c->r.freed) {
             cache_watch_start(c);
         }
+    } else if (event->type == PAWL_EVENT_GAP || (int)event->type == EVENT_CAUGHT_UP) {
+        caught_up(c, event->type != PAWL_EVENT_GAP);
     } else if (event->type == PAWL_EVENT_SESSION) {
         watch_ended(c, event->path);
     } else if (event->type == PAWL_EVENT_WATCH_REMOVED) {
         watch_ended(c, event->path);
         if (!c->r.freed) { /* by somebody else, who removed all at that path */
-            cache_watch_pause(c);
+            cache_watch_forgot(c);
         }
     } else {
         e = c->one_shot ? cache_tree_find(c, event->path) : NULL;
@@ -304,9 +330,9 @@ void cache_watch_compare_all(struct pawl_cache *c)
 static void link_back(struct pawl_cache *c)
 {
     c->modes_apart = false;
-    if (c->one_shot || c->watched) {
+    if (c->one_shot) {
         cache_watch_resync(c);
-    } else {
+    } else { /* if it is set, caught_up() follows */
         cache_watch_start(c);
     }
     cache_read_pump(c);
@@ -323,6 +349,7 @@ void cache_watch_state(enum pawl_state state, void *cache)
         link_back(c);
         break;
     case PAWL_STATE_SUSPENDED:
+        c->catching_up = c->watched;
         if (c->initialised) {
             cache_tell_cache(c, &c->stale_tell, PAWL_CACHE_EVENT_STALE);
         }
