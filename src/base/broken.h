@@ -26,6 +26,7 @@
     RULE(TRUNC_ACROSS_EPOCHS) /* no TRUNC across epochs */                                  \
     RULE(BOTH_QUORUMS)        /* of the list of members and of the next one */              \
     RULE(OLD_QUORUM)          /* what two lists were asked for is committed by both */      \
+    RULE(DAMAGED_COUNTS)      /* who has lost what it may have acked is in no quorum */     \
     RULE(SYNC_CONFIRMATION)   /* a sync is answered by who still leads */                   \
     RULE(SESSION_OWNER)       /* a write of a session comes from its owner */               \
     RULE(CERTAIN_BY_LEADER)   /* a session is certain by what its leader has answered */    \

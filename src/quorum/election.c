@@ -66,6 +66,7 @@ struct election {
     struct vote own;  /* what this server has itself */
     struct vote vote; /* LOOKING: the proposal; in a role: who was elected */
     bool deaf;        /* abstains in this election */
+    bool damaged;     /* and does not know whom it could vote for */
     bool lacking;     /* deaf, and the log says already that all others lack something */
     bool had_role;    /* ever, in this process */
     int64_t began_us; /* the election */
@@ -187,7 +188,8 @@ static bool election_lacks(const struct election *e, const struct vote *vote)
  * history does, or what only it has could be lost. */
 static bool election_is_eligible(const struct election *e, const struct vote *vote)
 {
-    return vote->leader != e->id && quorum_config_weight(e->config, vote->leader) > 0 &&
+    return !e->damaged && vote->leader != e->id &&
+           quorum_config_weight(e->config, vote->leader) > 0 &&
            (!election_lacks(e, vote) || quorum_config_weight(e->config, e->id) == 0);
 }
 
@@ -431,8 +433,8 @@ static bool election_is_outdated(const struct election *e, const struct vote *vo
 /* Says once in an election why there may be no leader. */
 static void election_note_lacking(struct election *e, const struct heard *h)
 {
-    if (!e->deaf || e->lacking || e->vote.leader != nobody.leader || h->vote.leader == e->id ||
-        !election_lacks(e, &h->vote)) {
+    if (!e->deaf || e->damaged || e->lacking || e->vote.leader != nobody.leader ||
+        h->vote.leader == e->id || !election_lacks(e, &h->vote)) {
         return;
     }
     e->lacking = true;
@@ -647,7 +649,9 @@ static void election_start(struct election *e, int64_t now_us, const struct elec
     election_move(e, MEMBER_LOOKING);
     e->round = (int64_t)((uint64_t)e->round + 1); /* a peer may have said any number */
     e->own = election_own_vote(e, in->zxid, in->epoch);
+    ASSERT(in->deaf || !in->damaged);
     e->deaf = e->voter && in->deaf;
+    e->damaged = e->voter && in->damaged;
     e->lacking = false;
     e->began_us = now_us;
     e->interval_us = e->min_interval_us;
@@ -658,7 +662,9 @@ static void election_start(struct election *e, int64_t now_us, const struct elec
     log_info("looking for a leader: round %" PRId64 ", here are epoch %" PRId64
              " and zxid 0x%" PRIx64 "%s",
              e->round, in->epoch, (uint64_t)in->zxid,
-             e->deaf ? "; this server cannot lead, and votes for another" : "");
+             e->damaged ? "; this server has lost a part of its history, and votes for nobody"
+             : e->deaf  ? "; this server cannot lead, and votes for another"
+                        : "");
     election_propose(e, now_us, election_first_vote(e), out);
     election_consider(e, now_us, out);
 }
@@ -669,7 +675,7 @@ static void election_follow(struct election *e, int64_t now_us, const struct ele
     ASSERT(e->phase == IDLE);
     ASSERT(quorum_config_is_voter(e->config, in->id));
     e->own = election_own_vote(e, in->zxid, in->epoch);
-    e->deaf = false;
+    e->deaf = e->damaged = false;
     e->began_us = now_us;
     e->vote = (struct vote){in->id, in->zxid, in->epoch};
     e->asked = QUORUM_SET_EMPTY;
@@ -706,7 +712,8 @@ static void election_stand(struct election *e, int64_t now_us, struct election_e
 {
     bool was_deaf = e->deaf;
 
-    e->deaf = false;
+    ASSERT(!e->damaged || e->phase != MEMBER_LOOKING); /* a tree is loaded in a role */
+    e->deaf = e->damaged = false;
     if (!was_deaf || e->phase != MEMBER_LOOKING) {
         return;
     }

@@ -43,7 +43,9 @@
  * the deaf one has. To vote for nobody is to tell each of the others a vote for itself with a
  * history that nobody can have. Java's members, too, answer that and come into its round, and it
  * helps to elect nobody: votes are counted with the history that they name. Who has a tree that is
- * known to be wrong (quorum.h) abstains in the same way, as if it were deaf. */
+ * known to be wrong (quorum.h) abstains in the same way, as if it were deaf. Who has lost a part of
+ * its history votes for nobody at all: it does not know what a leader would have to have. It takes
+ * up whom a quorum of others follows. */
 #ifndef PAWL_QUORUM_ELECTION_H
 #define PAWL_QUORUM_ELECTION_H
 
@@ -63,7 +65,8 @@ struct election_options {
 
 enum election_input_kind {
     ELECTION_START,        /* zxid, epoch: look for a leader. Last zxid logged, currentEpoch.
-                              deaf: as one that abstains, until HEARS */
+                              deaf: as one that abstains, until HEARS; damaged: as one that votes
+                              for nobody */
     ELECTION_NOTIFICATION, /* id, bytes: payload of a frame from that server */
     ELECTION_TICK,         /* time has passed; at the latest at election_next_us() */
     ELECTION_SYNCED,       /* epoch: the role is taken up; the vote has this epoch from now on */
@@ -81,6 +84,7 @@ struct election_input {
     int64_t zxid;
     int64_t epoch;
     bool deaf;
+    bool damaged; /* then it is deaf, too */
 };
 
 enum election_effect_kind {

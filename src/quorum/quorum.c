@@ -232,7 +232,7 @@ static void emit_notifications(struct quorum *q)
 
 static bool abstains(const struct quorum *q)
 {
-    return q->diverged || q->deaf || q->now_us < q->shy_until_us;
+    return q->damaged || q->diverged || q->deaf || q->now_us < q->shy_until_us;
 }
 
 static void stand_if_we_can(struct quorum *q)
@@ -262,7 +262,8 @@ static void begin_election(struct quorum *q, int64_t last)
     ask_election(q, &(struct election_input){.kind = ELECTION_START,
                                              .zxid = last,
                                              .epoch = q->current_epoch,
-                                             .deaf = abstains(q)});
+                                             .deaf = abstains(q),
+                                             .damaged = q->damaged && !BROKEN(DAMAGED_COUNTS)});
 }
 
 /* P9: the vote is not behind anything that was ever acked, so `last` is all that is logged. */
@@ -343,6 +344,7 @@ static void start(struct quorum *q, const struct quorum_input *in)
     q->current_epoch = in->current_epoch;
     q->deaf = in->deaf;
     q->diverged = in->diverged;
+    q->damaged = in->damaged;
     ASSERT(!q->diverged || in->zxid > 0); /* there is a tree that can be wrong */
     mend_epochs(q);
     mends = q->out->count > 0;
@@ -464,7 +466,7 @@ static void snapshot_loaded(struct quorum *q, int64_t zxid)
     recent_clear(&q->recent);
     q->durable = zxid;
     q->committed = zxid;
-    q->diverged = false;
+    q->diverged = q->damaged = false;
 }
 
 /* What is not committed, or not on disk, is somebody's to send or to ack: it cannot be gone. Where

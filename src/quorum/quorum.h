@@ -67,7 +67,9 @@ enum quorum_input_kind {
                                next: the newest list of members that was saved, or that the tree
                                has, if it is not active; whether it was saved;
                                diverged: the tree is known not to be what the history makes
-                               (store/diverged.h). We lead nobody, and take only a whole tree */
+                               (store/mark.h). We lead nobody, and take only a whole tree;
+                               damaged: we have lost a part of what we may have acked, nobody
+                               knows which. The same, and we count for nothing until then */
     QUORUM_IN_TICK,         /* time has passed: at least every tick/2 and at quorum_next_us() */
     QUORUM_IN_NOTIFICATION, /* sid, bytes: a notification's payload, without its length */
     QUORUM_IN_REFUSED,      /* sid: nobody listens at its election port */
@@ -124,6 +126,7 @@ struct quorum_input {
     bool next_is_saved;
     bool deaf;
     bool diverged;
+    bool damaged;
 };
 
 enum quorum_effect_kind {

@@ -152,6 +152,7 @@ void trace_input(struct strbuf *out, const struct quorum_input *in)
             strbuf_append_str(out, " deaf");
         }
         strbuf_append_str(out, in->diverged ? " diverged" : "");
+        strbuf_append_str(out, in->damaged ? " damaged" : "");
         break;
     case QUORUM_IN_TICK:
     case QUORUM_IN_CONFIG_SAVED:

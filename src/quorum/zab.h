@@ -226,6 +226,7 @@ struct quorum {
     int64_t durable;   /* the log, on disk */
     int64_t committed; /* the tree */
     bool diverged;     /* the tree is not what the history makes: until a leader's is loaded */
+    bool damaged;      /* a part of the history is lost, see zab_learner.c: until then, too */
 
     struct leader leader;
     struct learner learner;

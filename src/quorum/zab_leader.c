@@ -554,7 +554,7 @@ void leader_step(struct quorum *q, const struct quorum_input *in)
 void leader_begin(struct quorum *q)
 {
     ASSERT(quorum_votes(q));
-    ASSERT(!q->diverged); /* its tree would be everybody's */
+    ASSERT(!q->diverged && !q->damaged); /* its tree would be everybody's */
     ASSERT(q->leader.n_peers == 0);
     ASSERT(q->durable == history_last(&q->history));
     q->leader.phase = LEADER_DISCOVERY;

@@ -18,7 +18,16 @@
  *
  * A member whose tree has diverged asks for the whole tree in the same way, whatever else it is
  * sent: what it lacks would be applied to a tree that is wrong, and no TRUNC mends it. Its log is
- * good, and counts in every quorum until then. */
+ * good, and counts in every quorum until then.
+ *
+ * A member that is damaged has lost records that it may have acked, and does not know up to where.
+ * It asks for the whole tree at once, and its promise never counts (ACKEPOCH -1, in every epoch):
+ * the leader has to have the promises of a quorum of others, of which each still has what it acked.
+ * With them it has all that was ever committed, and who has taken its whole tree has that as well
+ * and acks NEWLEADER like everybody. Until then nobody who is damaged helps to elect, is elected,
+ * or is part of a quorum; if so many are damaged that the others are no quorum, nobody leads. What
+ * it has promised (acceptedEpoch) must not be lost with the rest: it keeps us from an older leader
+ * that does not know of what we acked since. The proof is in docs/ensemble.md. */
 #include <inttypes.h>
 
 #include "base/assert.h"
@@ -47,6 +56,12 @@ static const uint16_t may_follow[N_LEARNER_PHASES] = {
     [LEARNER_READY] = 1 << LEARNER_SERVING,
 };
 
+/* What it has can only be replaced, not added to. */
+static bool is_unfit(const struct quorum *q)
+{
+    return q->diverged || q->damaged;
+}
+
 void learner_check(const struct quorum *q)
 {
     const struct learner *l = &q->learner;
@@ -55,7 +70,7 @@ void learner_check(const struct quorum *q)
     ASSERT(l->phase == LEARNER_DIALING || l->dial_us == INT64_MAX);
     ASSERT(q->leader_sid != q->options.sid);
     ASSERT(l->phase < LEARNER_RECEIVING || l->unwanted_epoch == 0 || l->unwanted_epoch != l->epoch);
-    ASSERT(l->phase < LEARNER_RECEIVING || !q->diverged);
+    ASSERT(l->phase < LEARNER_RECEIVING || !is_unfit(q));
     if (l->phase >= LEARNER_JOINING) {
         ASSERT(BROKEN(P1) || q->accepted_epoch == l->epoch);
     }
@@ -172,7 +187,7 @@ static void link_up(struct quorum *q, link_id link, int64_t sid)
 /* --- the promise --- */
 
 /* P1: after a crash nobody else may get the same promise from us. `current` is that of our
- * history; -1: we had promised the epoch before, and do not count. */
+ * history; -1: we had promised the epoch before, or are damaged, and do not count. */
 static void promise(struct quorum *q, int32_t current)
 {
     struct learner *l = &q->learner;
@@ -182,6 +197,17 @@ static void promise(struct quorum *q, int32_t current)
     store_u32(l->epoch_bytes, (uint32_t)current);
     quorum_send(q, l->link, PACKET_ACK_EPOCH, wants_all(q) ? 0 : history_last(&q->history),
                 bytes_of(l->epoch_bytes, sizeof l->epoch_bytes));
+}
+
+/* The epoch is new to us, and on disk. */
+static void promise_first(struct quorum *q)
+{
+    bool counts = !q->damaged || BROKEN(DAMAGED_COUNTS);
+
+    if (!counts) {
+        q->learner.unwanted_epoch = q->learner.epoch;
+    }
+    promise(q, counts ? (int32_t)q->current_epoch : -1);
 }
 
 static void take_leader_info(struct quorum *q, const struct packet *packet)
@@ -196,7 +222,7 @@ static void take_leader_info(struct quorum *q, const struct packet *packet)
     if (l->epoch < q->accepted_epoch) {
         quorum_leave(q, "the leader's epoch is over");
     } else if (l->epoch == q->accepted_epoch) {
-        if (q->diverged) {
+        if (is_unfit(q)) {
             l->unwanted_epoch = l->epoch;
         }
         promise(q, -1);
@@ -204,7 +230,7 @@ static void take_leader_info(struct quorum *q, const struct packet *packet)
         phase_move(q, LEARNER_PROMISING);
         quorum_save_epoch(q, EPOCH_ACCEPTED, l->epoch);
         if (BROKEN(P1)) {
-            promise(q, (int32_t)q->current_epoch);
+            promise_first(q);
         }
     }
 }
@@ -286,7 +312,7 @@ static void take_sync_kind(struct quorum *q, const struct packet *packet)
         quorum_leave(q, "the leader was asked for its whole tree, and sends something else");
         return;
     }
-    if (q->diverged && (packet->type == PACKET_DIFF || packet->type == PACKET_TRUNC)) {
+    if (is_unfit(q) && (packet->type == PACKET_DIFF || packet->type == PACKET_TRUNC)) {
         log_info("the tree here is not the others': the leader is asked for its own, all of it");
         ask_for_all(q, "the tree has diverged, and nothing but a whole one mends it");
         return;
@@ -633,7 +659,7 @@ static void take_packet(struct quorum *q, link_id link, const struct packet *pac
 static void epoch_was_saved(struct quorum *q, enum quorum_epoch which)
 {
     if (which == EPOCH_ACCEPTED && q->learner.phase == LEARNER_PROMISING) {
-        promise(q, (int32_t)q->current_epoch);
+        promise_first(q);
     } else if (which == EPOCH_CURRENT && q->learner.phase == LEARNER_PLEDGING) {
         be_ready(q);
     }

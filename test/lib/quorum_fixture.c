@@ -73,7 +73,7 @@ void quorum_fixture_start(struct quorum_fixture *f, int64_t zxid, int64_t epoch,
                                            .history = history});
 }
 
-static void notify(struct quorum_fixture *f, int64_t from, struct notification n)
+void quorum_fixture_hear(struct quorum_fixture *f, int64_t from, struct notification n)
 {
     struct strbuf b;
 
@@ -97,7 +97,7 @@ static void agree(struct quorum_fixture *f, const struct notification *own)
 {
     for (int64_t sid = 1; sid <= (int64_t)f->n_voters && !has_role(f); sid++) {
         if (sid != f->sid) {
-            notify(f, sid, *own);
+            quorum_fixture_hear(f, sid, *own);
         }
     }
 }
@@ -125,7 +125,7 @@ void quorum_fixture_elect(struct quorum_fixture *f, int64_t leader)
     for (int64_t sid = 1; sid <= (int64_t)f->n_voters && !has_role(f); sid++) {
         vote.state = sid == leader ? MEMBER_LEADING : MEMBER_FOLLOWING;
         if (sid != f->sid) {
-            notify(f, sid, vote);
+            quorum_fixture_hear(f, sid, vote);
         }
     }
     ASSERT(quorum_status(f->quorum).leader == leader);

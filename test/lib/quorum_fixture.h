@@ -36,6 +36,9 @@ void quorum_fixture_start(struct quorum_fixture *f, int64_t zxid, int64_t epoch,
 void quorum_fixture_elect_self(struct quorum_fixture *f);
 void quorum_fixture_elect(struct quorum_fixture *f, int64_t leader);
 
+/* What `from` says in an election. */
+void quorum_fixture_hear(struct quorum_fixture *f, int64_t from, struct notification n);
+
 /* One step each. The lines of its effects are in `got`. */
 void fixture_step(struct quorum_fixture *f, const struct quorum_input *in);
 void fixture_zxid(struct quorum_fixture *f, enum quorum_input_kind kind, int64_t zxid);

@@ -2,7 +2,8 @@
 /* quorum_sim.c - ensembles under one seed each: election and ZAB against everything that can
  * happen.
  *
- *   pawl-sim --seeds A..B [--members N] [--break RULE] [--trace] [--quiet]
+ *   pawl-sim --seeds A..B [--members N] [--ruin] [--break RULE] [--trace] [--quiet]
+ *                             --ruin: a majority is damaged at once, and nobody may lead then
  *   pawl-sim --seeds A..A --keep 3,17,21 --trace      the run of a seed with so much of its plan
  *   pawl-sim --every-effect [--members N]            one life, with every crash that it can have
  *   pawl-sim --scenario FILE [--write]                see sim_ensemble_scenario.c
@@ -28,7 +29,7 @@ struct options {
     uint64_t first, last;
     int members;
     const char *broken, *keep, *scenario;
-    bool trace, write, quiet, every_effect;
+    bool trace, write, quiet, every_effect, ruin;
 };
 
 /* ---- shorter ---- */
@@ -92,6 +93,9 @@ static void print_replay(const struct trouble_plan *whole, const struct selectio
     if (o->members > 0) {
         printf(" --members %d", o->members);
     }
+    if (o->ruin) {
+        printf(" --ruin");
+    }
     if (o->broken != NULL) {
         printf(" --break %s", o->broken);
     }
@@ -143,7 +147,7 @@ static bool run_seed(uint64_t seed, const struct options *o, struct totals *t,
     struct trouble_plan plan;
     bool good;
 
-    trouble_plan_make(&plan, seed, o->members);
+    (o->ruin ? trouble_plan_make_ruined : trouble_plan_make)(&plan, seed, o->members);
     if (o->keep != NULL) {
         good = run_part(&plan, o, t, why);
     } else {
@@ -226,6 +230,8 @@ static bool read_options(int argc, char **argv, struct options *o)
             o->quiet = true;
         } else if (strcmp(argv[i], "--every-effect") == 0) {
             o->every_effect = true;
+        } else if (strcmp(argv[i], "--ruin") == 0) {
+            o->ruin = true;
         } else if (i + 1 == argc || !read_option(argv[i], argv[i + 1], o)) {
             return false;
         } else {
@@ -243,7 +249,7 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 1 << 16);
     if (!read_options(argc, argv, &o)) {
         fprintf(stderr,
-                "usage: pawl-sim [--seeds A..B] [--members N] [--break RULE] [--quiet]\n"
+                "usage: pawl-sim [--seeds A..B] [--members N] [--ruin] [--break RULE] [--quiet]\n"
                 "                [--keep I,J,...] [--trace] | --every-effect [--members N] |\n"
                 "                --scenario FILE [--write]\n");
         return 2;

@@ -83,6 +83,17 @@ static void ask_everybody(struct cluster *w)
     }
 }
 
+/* Nothing is left that could be more than a guess: there is no leader, however long it takes. */
+static void stay_stopped(struct cluster *w)
+{
+    run_until(w, w->now_us + MINUTE_US);
+    for (int i = 0; i < w->n_members; i++) {
+        if (!w->members[i].runs || w->members[i].carrier.serves) {
+            cluster_violated(w, "damaged: m%d does not run, or serves without a quorum", i + 1);
+        }
+    }
+}
+
 static void live(struct cluster *w, struct totals *t)
 {
     int64_t quiet;
@@ -92,6 +103,11 @@ static void live(struct cluster *w, struct totals *t)
     cluster_calm(w);
     quiet = w->now_us;
     run_until(w, w->now_us + SECOND_US); /* what is under way arrives */
+    if (w->is_ruined) {
+        stay_stopped(w);
+        t->stopped++;
+        return;
+    }
     settle(w);
     quiet = w->now_us - quiet;
     let_acks_come(w);
@@ -150,9 +166,10 @@ void sim_print_totals(const struct totals *t, double seconds)
 {
     printf("%" PRIu64 " runs, %.1f simulated hours, %" PRIu64 " events, %" PRIu64
            " steps of members in %.1f s; %" PRIu64 " epochs, %" PRIu64 " transactions, %" PRIu64
-           " calls answered, %" PRIu64 " not; at most %.1f s until all served again\n",
+           " calls answered, %" PRIu64 " not; %" PRIu64
+           " stayed without a leader, the others for at most %.1f s after the trouble\n",
            t->runs, (double)t->simulated_us / SECOND_US / 3600, t->events, t->steps, seconds,
-           t->epochs, t->committed, t->answered, t->failed,
+           t->epochs, t->committed, t->answered, t->failed, t->stopped,
            (double)t->longest_quiet_us / SECOND_US);
 }
 

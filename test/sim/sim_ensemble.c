@@ -375,17 +375,25 @@ static void begin_crash(struct cluster *w, const struct trouble_item *i)
     }
 }
 
-/* Those who may lead have to be enough: who has diverged does not vote for who has less than it. */
-static bool others_are_enough(const struct cluster *w, int member)
+static bool are_enough(const struct cluster *w, uint32_t set)
 {
     struct quorum_set others = QUORUM_SET_EMPTY;
 
     for (int i = 0; i < w->n_members; i++) {
-        if (i != member && !w->members[i].carrier.disk.diverged) {
+        const struct toy_disk *d = &w->members[i].carrier.disk;
+
+        if (set >> i & 1 && !d->diverged && !d->damaged) {
             quorum_set_add(&others, i);
         }
     }
     return !w->plan->lists_change && quorum_config_contains(&w->config, &others);
+}
+
+/* Those who may lead have to be enough: who has diverged does not vote for who has less than it,
+ * and who is damaged for nobody. */
+static bool others_are_enough(const struct cluster *w, int member)
+{
+    return are_enough(w, ~((uint32_t)1 << member));
 }
 
 static void begin_divergence(struct cluster *w, const struct trouble_item *i)
@@ -396,6 +404,38 @@ static void begin_divergence(struct cluster *w, const struct trouble_item *i)
         m->carrier.disk.diverged = true;
         cluster_crash(w, i->a, CRASH_KILLED, end_of(w, i));
     }
+}
+
+static void damage(struct cluster *w, int member, size_t n_left)
+{
+    struct toy_disk *d = &w->members[member].carrier.disk;
+
+    toy_disk_damage(d, n_left);
+    cluster_print(w, "%.6f m%d is damaged, what is left of it ends with 0x%llx",
+                  (double)w->now_us / MILLION, member + 1, (unsigned long long)d->history.zxid);
+}
+
+static void begin_damage(struct cluster *w, const struct trouble_item *i)
+{
+    struct sim_member *m = &w->members[i->a];
+
+    if (m->carrier.disk.history.n > 0 && others_are_enough(w, i->a)) {
+        cluster_crash(w, i->a, CRASH_KILLED, end_of(w, i));
+        damage(w, i->a, (size_t)i->amount % (m->carrier.disk.history.n + 1));
+    }
+}
+
+static void begin_ruin(struct cluster *w, const struct trouble_item *i)
+{
+    for (int k = 0; k < w->n_members; k++) {
+        cluster_crash(w, k, CRASH_POWER, end_of(w, i));
+    }
+    for (int k = 0; k < w->n_members; k++) {
+        if (i->set >> k & 1) {
+            damage(w, k, (size_t)prng_below(&w->random, w->members[k].carrier.disk.history.n + 1));
+        }
+    }
+    w->is_ruined = w->is_ruined || !are_enough(w, UINT32_MAX);
 }
 
 static void begin_pause(struct cluster *w, const struct trouble_item *i)
@@ -478,6 +518,12 @@ static void begin_item(struct cluster *w, const struct trouble_item *i)
         break;
     case TROUBLE_DIVERGE:
         begin_divergence(w, i);
+        break;
+    case TROUBLE_DAMAGE:
+        begin_damage(w, i);
+        break;
+    case TROUBLE_RUIN:
+        begin_ruin(w, i);
         break;
     case TROUBLE_PAUSE:
         begin_pause(w, i);

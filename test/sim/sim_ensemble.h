@@ -71,7 +71,8 @@ struct cluster {
     struct sim_member members[SIM_MEMBERS];
     int n_members;
     struct begun_item *begun;
-    bool is_quiet; /* no more trouble */
+    bool is_quiet;  /* no more trouble */
+    bool is_ruined; /* of a majority a part of the history is lost: nobody may lead */
     struct judge judge;
     /* Somebody has delivered it, who serves: everybody will. NULL: nobody is told. */
     void (*committed)(struct cluster *w, int64_t zxid, uint64_t value);

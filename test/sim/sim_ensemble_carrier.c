@@ -570,7 +570,8 @@ void sim_carrier_start(struct sim_member *m)
                                    .next = next_list != 0 ? &next : NULL,
                                    .next_is_saved = is_saved,
                                    .deaf = !try_port(m),
-                                   .diverged = t->disk.diverged});
+                                   .diverged = t->disk.diverged && !t->disk.damaged,
+                                   .damaged = t->disk.damaged});
     history_fini(&history);
     quorum_config_fini(&active);
     quorum_config_fini(&next);

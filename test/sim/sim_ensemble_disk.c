@@ -237,7 +237,7 @@ static void install(struct toy_disk *d, struct toy_history *snapshot)
     d->n_base = d->n_synced = d->n_old_files = d->history.n;
     d->base_zxid = snapshot->zxid;
     d->n_hole = SIZE_MAX;
-    d->diverged = false;
+    d->diverged = d->damaged = false;
 }
 
 static void carry_out(struct toy_disk *d, struct toy_job *j)
@@ -353,4 +353,18 @@ void toy_disk_crash(struct toy_disk *d, struct prng *random, bool power)
     d->n_hole = SIZE_MAX;
     d->n_synced = d->history.n; /* recovery syncs what it finds before it votes for it */
     d->sync_fails = false;
+}
+
+/* Without the snapshot below the log nothing of it is of use. */
+void toy_disk_damage(struct toy_disk *d, size_t n_left)
+{
+    if (n_left < d->history.n) {
+        if (n_left < d->n_base) {
+            n_left = 0;
+            d->base_zxid = 0;
+        }
+        toy_history_cut(&d->history, zxid_of(d, n_left));
+        cut_counts(d);
+    }
+    d->damaged = true;
 }

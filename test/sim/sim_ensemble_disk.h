@@ -71,6 +71,7 @@ struct toy_disk {
     uint64_t list, next_list; /* of members (sim_ensemble_list.h); 0: the one it began with, none */
     bool diverged; /* the mark: the tree was not what the history makes, until another is installed
                     */
+    bool damaged;  /* the history is what is left of one; until another is installed, too */
     struct toy_lane_state lanes[N_LANES];
 
     /* Trouble. */
@@ -108,6 +109,10 @@ void toy_job_free(struct toy_job *j);
 
 /* The last zxid that would be found if the power went now. */
 int64_t toy_disk_safe_zxid(const struct toy_disk *d);
+
+/* No process uses it. Of its records so many are left at most, and it can be seen that there were
+ * more. The epochs and the lists are files of their own. */
+void toy_disk_damage(struct toy_disk *d, size_t n_left);
 
 /* The process is gone, or the machine. What is left is what will be found. `random` NULL: no more
  * than what is certain. */

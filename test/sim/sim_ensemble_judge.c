@@ -452,6 +452,10 @@ static void check_mark(struct sim_member *m)
         cluster_violated(m->cluster, "diverged: m%d takes up a role with a tree that is wrong",
                          name(m));
     }
+    if (m->carrier.disk.damaged) {
+        cluster_violated(m->cluster, "damaged: m%d takes up a role with a part of its history",
+                         name(m));
+    }
 }
 
 void judge_effect(struct sim_member *m, const struct quorum_effect *e)
@@ -474,6 +478,12 @@ void judge_effect(struct sim_member *m, const struct quorum_effect *e)
         break;
     case QUORUM_DO_LEAD:
         check_mark(m);
+        if (m->cluster->is_ruined) {
+            cluster_violated(m->cluster,
+                             "damaged: m%d leads, although a majority has lost "
+                             "something",
+                             name(m));
+        }
         leads(m, e->epoch);
         break;
     case QUORUM_DO_SERVE:
@@ -513,7 +523,7 @@ void judge_step(struct sim_member *m)
 void judge_recovered(struct sim_member *m)
 {
     check_epochs(m);
-    if (m->carrier.disk.history.zxid < judged(m)->acked_zxid) {
+    if (m->carrier.disk.history.zxid < judged(m)->acked_zxid && !m->carrier.disk.damaged) {
         cluster_violated(m->cluster, "T1: m%d has lost 0x%llx, which it has acked", name(m),
                          (hex)judged(m)->acked_zxid);
     }

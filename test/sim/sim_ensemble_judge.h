@@ -20,6 +20,7 @@
  *   T8  a vote does not go back, is on disk (P8), and is not behind what was acked (P9)
  *   TRUNC goes back within an epoch only
  *   diverged  who has a wrong tree neither leads nor serves before it has got another
+ *   damaged  nor does who has lost a part of its history; and nobody leads if a majority has
  *   sync  shows every write that was acknowledged before it was asked for
  *   calls of one member are answered in their order, each once
  *

@@ -278,6 +278,38 @@ static void add_divergences(struct trouble_plan *p)
     }
 }
 
+/* By chance of their own, too. */
+static void add_damages(struct trouble_plan *p)
+{
+    struct prng r;
+
+    prng_seed(&r, p->seed ^ 0x64616d61);
+    for (int64_t n = one_in(&r, 3) ? 1 + below(&r, 4) : 0; n > 0; n--) {
+        trouble_plan_add(
+            p, (struct trouble_item){.at_us = below(&r, p->trouble_us),
+                                     .kind = TROUBLE_DAMAGE,
+                                     .a = one_in(&r, 3) ? TROUBLE_LEADER : (int)below(&r, n_all(p)),
+                                     .amount = below(&r, 200),
+                                     .for_us = some_time(&r)});
+    }
+}
+
+/* More than half of the voters at least, and perhaps an observer. */
+static void add_ruin(struct trouble_plan *p)
+{
+    uint32_t set = 0;
+    struct prng r;
+
+    prng_seed(&r, p->seed ^ 0x7275696e);
+    while (2 * __builtin_popcount(set & (((uint32_t)1 << p->n_voters) - 1)) < p->n_voters) {
+        set |= (uint32_t)1 << below(&r, n_all(p));
+    }
+    trouble_plan_add(p, (struct trouble_item){.at_us = below(&r, p->trouble_us),
+                                              .kind = TROUBLE_RUIN,
+                                              .set = set,
+                                              .for_us = some_time(&r)});
+}
+
 static void add_calls(struct trouble_plan *p, struct prng *r)
 {
     int64_t n = 10 + below(r, 150);
@@ -308,7 +340,21 @@ void trouble_plan_make(struct trouble_plan *p, uint64_t seed, int n_voters)
     add_calls(p, &r);
     add_strangers(p);
     add_divergences(p);
+    add_damages(p);
     add_lists(p, &of_lists);
+}
+
+void trouble_plan_make_ruined(struct trouble_plan *p, uint64_t seed, int n_voters)
+{
+    struct prng r;
+
+    prng_seed(&r, seed);
+    choose_ensemble(p, &r, n_voters);
+    p->seed = seed;
+    choose_weather(p, &r);
+    add_trouble(p, &r);
+    add_calls(p, &r);
+    add_ruin(p);
 }
 
 static bool is_call(enum trouble_kind kind)
@@ -327,6 +373,7 @@ void trouble_plan_make_real(struct trouble_plan *p, uint64_t seed, int n_voters)
     p->seed = seed;
     choose_weather(p, &r);
     add_trouble(p, &r);
+    add_damages(p);
     for (size_t i = 0; i < p->n; i++) {
         if (!is_call(p->items[i].kind) && p->items[i].kind != TROUBLE_CLOCK) {
             p->items[n++] = p->items[i];
@@ -362,12 +409,12 @@ static void write_member(int member, struct strbuf *out)
 static void write_what(const struct trouble_item *i, struct strbuf *out)
 {
     static const char *const names[N_TROUBLES] = {
-        "write", "sync",   "revalidate", "crash",     "pause",      "block",     "cut",
-        "split", "bridge", "reset",      "slow-disk", "sync-fails", "disk-full", "clock",
-        "purge", "resign", "stranger",   "drops",     "diverge",    "list"};
+        "write",    "sync",  "revalidate", "crash",      "pause",     "block", "cut",   "split",
+        "bridge",   "reset", "slow-disk",  "sync-fails", "disk-full", "clock", "purge", "resign",
+        "stranger", "drops", "diverge",    "damage",     "ruin",      "list"};
 
     strbuf_printf(out, "%s", names[i->kind]);
-    if (i->kind != TROUBLE_SPLIT) {
+    if (i->kind != TROUBLE_SPLIT && i->kind != TROUBLE_RUIN) {
         write_member(i->a, out);
     }
     if (i->kind == TROUBLE_BLOCK || i->kind == TROUBLE_CUT || i->kind == TROUBLE_RESET) {
@@ -375,6 +422,9 @@ static void write_what(const struct trouble_item *i, struct strbuf *out)
     }
     if (i->kind == TROUBLE_SPLIT || i->kind == TROUBLE_BRIDGE) {
         strbuf_printf(out, " between");
+        write_set(i->set, out);
+    }
+    if (i->kind == TROUBLE_RUIN) {
         write_set(i->set, out);
     }
     if (i->kind == TROUBLE_LIST) {
@@ -390,7 +440,8 @@ static bool has_duration(enum trouble_kind kind)
     return kind == TROUBLE_CRASH || kind == TROUBLE_PAUSE || kind == TROUBLE_BLOCK ||
            kind == TROUBLE_CUT || kind == TROUBLE_SPLIT || kind == TROUBLE_BRIDGE ||
            kind == TROUBLE_SLOW_DISK || kind == TROUBLE_DISK_FULL || kind == TROUBLE_STRANGER ||
-           kind == TROUBLE_DROPS || kind == TROUBLE_DIVERGE;
+           kind == TROUBLE_DROPS || kind == TROUBLE_DIVERGE || kind == TROUBLE_DAMAGE ||
+           kind == TROUBLE_RUIN;
 }
 
 void trouble_item_write(const struct trouble_item *i, struct strbuf *out)
@@ -401,6 +452,8 @@ void trouble_item_write(const struct trouble_item *i, struct strbuf *out)
         strbuf_printf(out, "%s at effect %lld", i->power ? " power" : "", (long long)i->amount);
     } else if (i->kind == TROUBLE_STRANGER) {
         strbuf_append_str(out, i->power ? " who lets nobody in" : "");
+    } else if (i->kind == TROUBLE_DAMAGE) {
+        strbuf_printf(out, " but %lld", (long long)i->amount);
     } else if (i->kind == TROUBLE_WRITE) {
         strbuf_printf(out, " x%lld", (long long)i->amount);
     } else if (i->kind == TROUBLE_CLOCK) {

@@ -32,7 +32,11 @@ enum trouble_kind {
     TROUBLE_DROPS,      /* a, for_us: connections to its quorum port come to nothing */
     TROUBLE_DIVERGE,    /* a, for_us: it finds that its tree is not the others', and stops; only if
                            it serves one, and the others are enough to lead without it */
-    TROUBLE_LIST,       /* a: if it leads: set and amount, the voters and observers from now on */
+    TROUBLE_DAMAGE,     /* a, for_us, amount: it ends, and so many of its records or fewer are left;
+                           only if the others are enough without it */
+    TROUBLE_RUIN, /* set, for_us: all lose power at once, and of those in the set a part of the
+                     history is lost; if the others are no quorum, nobody may lead any more */
+    TROUBLE_LIST, /* a: if it leads: set and amount, the voters and observers from now on */
     N_TROUBLES,
 };
 
@@ -72,6 +76,8 @@ struct trouble_plan {
 
 /* `n_voters` 0: by the seed. */
 void trouble_plan_make(struct trouble_plan *p, uint64_t seed, int n_voters);
+/* With a RUIN of a majority in it. */
+void trouble_plan_make_ruined(struct trouble_plan *p, uint64_t seed, int n_voters);
 /* For real members, whose clients are somebody else's: no calls. */
 void trouble_plan_make_real(struct trouble_plan *p, uint64_t seed, int n_voters);
 /* Nothing but a fair ensemble. */

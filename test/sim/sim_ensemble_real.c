@@ -383,7 +383,7 @@ static void real_start(struct sim_member *m)
     if (m->carrier.disk.diverged) {
         tree_set_data(tree, tree_find(tree, bytes_str("/")), bytes_str("wrong"), 1, 1, 1);
     }
-    options.has_diverged = m->carrier.disk.diverged;
+    options.has_diverged = m->carrier.disk.diverged || m->carrier.disk.damaged;
     options.ensemble = &ensemble;
     options.server.server_id = sim_member_sid(m);
     options.seed = m->cluster->seed * 1000 + m->life * SIM_MEMBERS + (uint64_t)m->index;

@@ -26,6 +26,8 @@
  *     drops M, drops-no-more M         connections to its quorum port come to nothing
  *     stranger M, stranger-leaves M    has its quorum port, and takes what comes without a word
  *     diverge M                        finds that its tree is not the others', and stops
+ *     damage M N                       ends, and N of its records are left
+ *     ruin M...                        all lose power, and of these nothing certain is left
  *     run MS, run until settled, run until TEXT
  *     show WORD..., hide WORD...       which inputs, effects and packets are shown
  *     quiet, loud                      nothing is shown in between
@@ -427,6 +429,7 @@ static bool item_command(struct scenario *s)
         {"drops", TROUBLE_DROPS, false},
         {"drops-no-more", TROUBLE_DROPS, true},
         {"diverge", TROUBLE_DIVERGE, false},
+        {"damage", TROUBLE_DAMAGE, false},
     };
     struct trouble_item item = {.for_us = -1};
 
@@ -455,6 +458,16 @@ static void change_list(struct scenario *s)
     cluster_begin(&s->cluster, &item);
 }
 
+static void ruin(struct scenario *s)
+{
+    struct trouble_item item = {.kind = TROUBLE_RUIN, .for_us = -1};
+
+    for (size_t i = 1; i < s->n_words; i++) {
+        item.set |= (uint32_t)1 << member_of(s->words[i]);
+    }
+    cluster_begin(&s->cluster, &item);
+}
+
 static bool cluster_command(struct scenario *s, const char *line)
 {
     const char *verb = s->words[0];
@@ -469,6 +482,8 @@ static bool cluster_command(struct scenario *s, const char *line)
         crash_member(s);
     } else if (strcmp(verb, "run") == 0) {
         run_on(s, line);
+    } else if (strcmp(verb, "ruin") == 0) {
+        ruin(s);
     } else if (strcmp(verb, "list") == 0) {
         change_list(s);
     } else if (strcmp(verb, "hold-disk") == 0 || strcmp(verb, "release-disk") == 0) {

@@ -272,6 +272,41 @@ static void who_has_diverged_does_not_stand(void **state)
     quorum_fixture_fini(&f);
 }
 
+/* It does not know what a leader would have to have: not even one with more gets its vote. But whom
+ * a quorum follows it follows. */
+static void who_is_damaged_votes_for_nobody(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    quorum_fixture_init(&f, 1, 3, 0);
+    f.quorum = quorum_new(&f.options);
+    fixture_step(&f, &(struct quorum_input){.kind = QUORUM_IN_START,
+                                            .zxid = E1 + 5,
+                                            .accepted_epoch = 1,
+                                            .current_epoch = 1,
+                                            .damaged = true});
+    assert_votes(&f, "NOTIFY m2 LOOKING for nobody round 1");
+    for (int64_t sid = 2; sid <= 3; sid++) {
+        quorum_fixture_hear(&f, sid,
+                            (struct notification){.state = MEMBER_LOOKING,
+                                                  .leader = 3,
+                                                  .zxid = 2 * E1 + 9,
+                                                  .peer_epoch = 2,
+                                                  .election_epoch = 1});
+        assert_int_equal(f.effects.count, 0);
+    }
+    fixture_wait(&f, 3 * TICK_US);
+    assert_votes(&f, "NOTIFY m2 LOOKING for nobody round 1");
+    assert_int_equal(quorum_status(f.quorum).role, MEMBER_LOOKING);
+    quorum_fixture_elect(&f, 2);
+    assert_int_equal(quorum_status(f.quorum).role, MEMBER_FOLLOWING);
+    resign(&f);
+    fixture_zxid(&f, QUORUM_IN_STOPPED, E1 + 5);
+    assert_votes(&f, "NOTIFY m2 LOOKING for nobody round 8");
+    quorum_fixture_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +321,7 @@ int main(void)
         cmocka_unit_test(whom_nobody_comes_to_follow_lets_another_lead_for_a_while),
         cmocka_unit_test(whom_a_voter_came_to_follow_stands_again_at_once),
         cmocka_unit_test(who_has_diverged_does_not_stand),
+        cmocka_unit_test(who_is_damaged_votes_for_nobody),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

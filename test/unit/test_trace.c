@@ -40,6 +40,8 @@ static void inputs_as_lines(void **state)
           .zxid = 0x100000005, .accepted_epoch = 2, .current_epoch = 1, .deaf = true);
     INPUT("START 0x1 accepted 1 current 0 diverged", .kind = QUORUM_IN_START, .zxid = 1,
           .accepted_epoch = 1, .diverged = true);
+    INPUT("START 0x1 accepted 1 current 0 damaged", .kind = QUORUM_IN_START, .zxid = 1,
+          .accepted_epoch = 1, .damaged = true);
     INPUT("TICK", .kind = QUORUM_IN_TICK);
     INPUT("REFUSED m2", .kind = QUORUM_IN_REFUSED, .sid = 2);
     INPUT("NOTIFICATION m2 3 bytes", .kind = QUORUM_IN_NOTIFICATION, .sid = 2,

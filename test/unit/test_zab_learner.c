@@ -607,6 +607,62 @@ static void who_has_diverged_and_was_sent_a_tree_anyway_takes_it(void **state)
     quorum_fixture_fini(&f);
 }
 
+/* What it has lost it may have acked: neither in a new epoch nor in one that it has promised before
+ * does its promise count, and nothing less than the whole tree makes it a member. */
+static void who_is_damaged_promises_nothing_and_takes_a_whole_tree(void **state)
+{
+    struct quorum_fixture f;
+
+    (void)state;
+    for (int64_t accepted = 1; accepted <= 2; accepted++) {
+        quorum_fixture_init(&f, 1, 3, 2);
+        f.quorum = quorum_new(&f.options);
+        fixture_step(&f, &(struct quorum_input){.kind = QUORUM_IN_START,
+                                                .zxid = E1 + 5,
+                                                .accepted_epoch = accepted,
+                                                .current_epoch = 1,
+                                                .damaged = true});
+        quorum_fixture_elect(&f, 2);
+        fixture_dialled(&f, LEADER, 2);
+        from_leader(&f, PACKET_LEADER_INFO, E2);
+        if (accepted == 1) {
+            assert_did(&f, "SAVE_EPOCH accepted 2\n");
+            fixture_saved(&f, EPOCH_ACCEPTED, 2);
+        }
+        assert_did(&f, "SEND link 7 ACKEPOCH 0x0 current -1\n");
+        from_leader(&f, PACKET_SNAP, E1 + 9);
+        assert_did(&f, "LOAD_SNAPSHOT link 7 0x100000009\n");
+        fixture_zxid(&f, QUORUM_IN_SNAPSHOT_LOADED, E1 + 9);
+        from_leader(&f, PACKET_NEW_LEADER, E2);
+        fixture_saved(&f, EPOCH_CURRENT, 2);
+        assert_did(&f, "SEND link 7 ACK 0x200000000\n");
+        quorum_fixture_fini(&f);
+    }
+}
+
+static void who_is_damaged_takes_no_part_of_a_history(void **state)
+{
+    static const int32_t less[] = {PACKET_DIFF, PACKET_TRUNC};
+    struct quorum_fixture f;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        quorum_fixture_init(&f, 1, 3, 2);
+        f.quorum = quorum_new(&f.options);
+        fixture_step(&f, &(struct quorum_input){.kind = QUORUM_IN_START,
+                                                .zxid = 0,
+                                                .accepted_epoch = 2,
+                                                .current_epoch = 1,
+                                                .damaged = true});
+        quorum_fixture_elect(&f, 2);
+        fixture_dialled(&f, LEADER, 2);
+        from_leader(&f, PACKET_LEADER_INFO, E2);
+        from_leader(&f, less[i], E1 + 5);
+        assert_int_equal(quorum_status(f.quorum).stopping, true);
+        quorum_fixture_fini(&f);
+    }
+}
+
 /* A full disk: the old history stays, and the leader is left alone for longer each time. */
 static void a_snapshot_that_cannot_be_kept_is_asked_for_again_later(void **state)
 {
@@ -784,6 +840,8 @@ int main(void)
         cmocka_unit_test(who_has_diverged_promises_and_then_takes_a_whole_tree_only),
         cmocka_unit_test(who_has_diverged_asks_at_once_where_it_has_promised),
         cmocka_unit_test(who_has_diverged_and_was_sent_a_tree_anyway_takes_it),
+        cmocka_unit_test(who_is_damaged_promises_nothing_and_takes_a_whole_tree),
+        cmocka_unit_test(who_is_damaged_takes_no_part_of_a_history),
         cmocka_unit_test(a_snapshot_that_cannot_be_kept_is_asked_for_again_later),
         cmocka_unit_test(a_refused_leader_is_dialled_again_for_a_second),
         cmocka_unit_test(a_leader_that_hangs_up_before_it_speaks_is_dialled_again),
