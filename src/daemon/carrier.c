@@ -378,7 +378,8 @@ void carrier_durable(struct carrier *c, int64_t zxid)
 }
 
 void carrier_start(struct carrier *c, int64_t last_zxid, int64_t accepted_epoch,
-                   int64_t current_epoch, const struct history *history, bool diverged)
+                   int64_t current_epoch, const struct history *history,
+                   const struct carrier_found *found)
 {
     uv_update_time(c->options.loop); /* what was recovered may have taken long */
     carrier_do(c, &(struct quorum_input){.kind = QUORUM_IN_START,
@@ -386,7 +387,8 @@ void carrier_start(struct carrier *c, int64_t last_zxid, int64_t accepted_epoch,
                                          .accepted_epoch = accepted_epoch,
                                          .current_epoch = current_epoch,
                                          .history = history,
-                                         .diverged = diverged,
+                                         .diverged = found->diverged,
+                                         .damaged = found->damaged,
                                          .deaf = c->port != NULL && !quorum_port_is_held(c->port)});
 }
 

@@ -71,9 +71,16 @@ struct carrier *carrier_new(const struct carrier_options *options);
 void carrier_close(struct carrier *c);
 void carrier_free(struct carrier *c);
 
-/* Once: what was recovered. `diverged`: the tree is marked (store/diverged.h). */
+/* Which marks of store/mark.h were found. */
+struct carrier_found {
+    bool diverged;
+    bool damaged;
+};
+
+/* Once: what was recovered. */
 void carrier_start(struct carrier *c, int64_t last_zxid, int64_t accepted_epoch,
-                   int64_t current_epoch, const struct history *history, bool diverged);
+                   int64_t current_epoch, const struct history *history,
+                   const struct carrier_found *found);
 
 /* An input of the election's transport or the member: now, or after the effects that are being
  * carried out; its bytes are copied if it has to wait. */

@@ -21,7 +21,6 @@
 #include "os/open_files.h"
 #include "os/socket.h"
 #include "pawl/error.h"
-#include "store/diverged.h"
 #include "store/recovery.h"
 #include "tls/tls.h"
 
@@ -31,7 +30,7 @@ enum { TICK_MS = 100, SNAPSHOT_BACKLOG_BYTES = 4 << 20 };
 
 /* ---- errors ---- */
 
-static int set_error(struct host_error *error, int code, int exit_code, const char *format, ...)
+int host_set_error(struct host_error *error, int code, int exit_code, const char *format, ...)
 {
     va_list args;
 
@@ -391,10 +390,11 @@ static int open_disk(struct host *h, const char *path, struct disk **out, struct
     int rc = disk_posix_open(path, may_make, out);
 
     if (rc != PAWL_OK) {
-        return set_error(error, rc, EXIT_DATA_FOLDER, "%s%s", disk_posix_open_error(),
-                         rc == PAWL_ERR_NOT_FOUND && !may_make
-                             ? ". Make it; datadir.autocreate=false forbids the server to do so"
-                             : "");
+        return host_set_error(
+            error, rc, EXIT_DATA_FOLDER, "%s%s", disk_posix_open_error(),
+            rc == PAWL_ERR_NOT_FOUND && !may_make
+                ? ". Make it; datadir.autocreate=false forbids the server to do so"
+                : "");
     }
     return PAWL_OK;
 }
@@ -407,10 +407,11 @@ static int look_for_others(const char *path, struct host_error *error)
     snprintf(inside, sizeof(inside), "%s/" STORE_FOLDER, path);
     if (open_files_find_writer(inside, who, sizeof(who)) ||
         open_files_find_zookeeper(path, who, sizeof(who))) {
-        return set_error(error, PAWL_ERR_BUSY, EXIT_DATA_FOLDER,
-                         "the directory %s is in use by another server: %s. Nothing was changed. "
-                         "Stop that server first",
-                         path, who);
+        return host_set_error(
+            error, PAWL_ERR_BUSY, EXIT_DATA_FOLDER,
+            "the directory %s is in use by another server: %s. Nothing was changed. "
+            "Stop that server first",
+            path, who);
     }
     return PAWL_OK;
 }
@@ -428,8 +429,9 @@ static int take_disk(struct host *h, const char *path, struct disk **disk, struc
     }
     rc = disk_posix_lock(*disk, LOCK_FILE, lock);
     if (rc != PAWL_OK) {
-        return set_error(error, rc, EXIT_DATA_FOLDER, "the data folder %s cannot be locked: %s",
-                         path, disk_last_error(*disk));
+        return host_set_error(error, rc, EXIT_DATA_FOLDER,
+                              "the data folder %s cannot be locked: %s", path,
+                              disk_last_error(*disk));
     }
     return PAWL_OK;
 }
@@ -478,12 +480,14 @@ static int host_recover(struct host *h, struct tree **tree, int64_t *zxid, struc
     int rc;
 
     options_for_recovery(h->config, &options);
+    options.heals = config_is_ensemble(h->config);
     options.on_txn = host_note_record;
     options.arg = h;
     rc = recovery_load(h->data_disk, h->log_disk, &options, tree, &report);
     if (rc != PAWL_OK) {
-        return set_error(error, rc, EXIT_DATA_FOLDER, "Unable to load database on disk, in %s: %s",
-                         h->config->store.data_dir, report.error);
+        return host_set_error(error, rc, EXIT_DATA_FOLDER,
+                              "Unable to load database on disk, in %s: %s",
+                              h->config->store.data_dir, report.error);
     }
     h->load_ms = clock_monotonic_ms() - began_ms;
     h->loaded = report;
@@ -494,53 +498,6 @@ static int host_recover(struct host *h, struct tree **tree, int64_t *zxid, struc
              tree_count(*tree), (uint64_t)*zxid,
              h->options.disk != NULL ? "memory" : h->config->store.data_dir, h->load_ms,
              report.n_replayed);
-    return PAWL_OK;
-}
-
-/* A member whose files do not make the tree that its log tells of is one that has diverged, before
- * anybody else can notice. Whoever stands alone serves what there is, as ZooKeeper does. */
-static int mark_if_loaded_so(struct host *h)
-{
-    if (h->loaded.differs_zxid == 0 || !config_is_ensemble(h->config)) {
-        return PAWL_OK;
-    }
-    return diverged_save(h->data_disk, STORE_FOLDER, h->loaded.differs_zxid, "as it was loaded");
-}
-
-/* In an ensemble the others have the right tree. Alone there is nobody to fetch one from, and what
- * would be served is known to be wrong: somebody has to decide that. */
-static int look_for_mark(struct host *h, int64_t zxid, struct host_error *error)
-{
-    struct diverged_mark mark = {0};
-    int rc = mark_if_loaded_so(h);
-
-    if (rc == PAWL_OK) {
-        rc = diverged_load(h->data_disk, STORE_FOLDER, &mark);
-    }
-    if (rc == PAWL_OK && zxid == 0) { /* somebody has removed all that it was about */
-        rc = diverged_forget(h->data_disk, STORE_FOLDER);
-        mark.is_there = false;
-    }
-    if (rc != PAWL_OK) {
-        return set_error(error, rc, EXIT_DATA_FOLDER, "%s", disk_last_error(h->data_disk));
-    }
-    if (!mark.is_there) {
-        return PAWL_OK;
-    }
-    if (!config_is_ensemble(h->config)) {
-        return set_error(error, PAWL_ERR_CORRUPT, EXIT_DATA_FOLDER,
-                         "the data in %s was found to differ from that of the ensemble it belonged "
-                         "to, as " STORE_FOLDER "/" DIVERGED_FILE
-                         " tells: %s. Take the directory of another member; or, to serve this one "
-                         "as it is, remove that file",
-                         h->config->store.data_dir, mark.text);
-    }
-    log_warn("this server's data was found to differ from the others' (" STORE_FOLDER
-             "/" DIVERGED_FILE
-             ": %s). It leads nobody and serves nobody until it has fetched everything from a "
-             "leader",
-             mark.text);
-    h->had_diverged = true;
     return PAWL_OK;
 }
 
@@ -563,8 +520,9 @@ static int start_threads(struct host *h, struct host_error *error)
     options_for_txnlog(h->config, &log.log);
     rc = txnlog_thread_start(&log, &h->txnlog);
     if (rc != PAWL_OK) {
-        return set_error(error, rc, EXIT_DATA_FOLDER, "the transaction log cannot be opened: %s",
-                         disk_last_error(h->log_disk));
+        return host_set_error(error, rc, EXIT_DATA_FOLDER,
+                              "the transaction log cannot be opened: %s",
+                              disk_last_error(h->log_disk));
     }
     if (!log.log.force_sync) {
         log_warn("forceSync=no: an acknowledged write may be lost when the machine stops");
@@ -585,7 +543,7 @@ static void start_member(struct host *h, struct tree *tree, int64_t zxid)
     }
     entropy_fill(&options.seed, sizeof(options.seed));
     options.n_replayed = (int64_t)h->loaded.n_replayed;
-    options.has_diverged = h->had_diverged;
+    options.has_diverged = h->had_diverged || h->had_damage;
     options.server.last_session_id = h->loaded.seen.session_id;
     options.server.last_time_ms = h->loaded.seen.time_ms;
     if (h->options.keeps_nothing) {
@@ -618,7 +576,7 @@ static int take_port(struct host *h, struct host_error *error)
     rc = socket_listen_tcp(c->net.client_address, c->net.client_port, c->net.backlog,
                            &h->listeners[LISTENER_PORT].fd, &h->port);
     if (rc != PAWL_OK) {
-        return set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
+        return host_set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
     }
     h->listeners[LISTENER_PORT].kind = c->tls.unified ? LINK_EITHER : LINK_PLAIN;
     log_info("binding to port %s:%d%s", c->net.client_address == NULL ? "*" : c->net.client_address,
@@ -633,7 +591,7 @@ static int take_secure_port(struct host *h, struct host_error *error)
     int rc = secure_open(&h->secure, c, &fault);
 
     if (rc != PAWL_OK) {
-        return set_error(error, rc, EXIT_INVALID_CONFIG, "TLS: %s", fault.text);
+        return host_set_error(error, rc, EXIT_INVALID_CONFIG, "TLS: %s", fault.text);
     }
     if (h->secure.context != NULL) {
         h->openings.buffer = must_alloc(ENCRYPTED_BYTES);
@@ -644,7 +602,7 @@ static int take_secure_port(struct host *h, struct host_error *error)
     rc = socket_listen_tcp(c->net.secure_address, c->net.secure_port, c->net.backlog,
                            &h->listeners[LISTENER_SECURE].fd, &h->secure_port);
     if (rc != PAWL_OK) {
-        return set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
+        return host_set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
     }
     h->listeners[LISTENER_SECURE].kind = LINK_TLS;
     log_info("binding to secure port %s:%d",
@@ -662,7 +620,7 @@ static int take_unix_socket(struct host *h, struct host_error *error)
     }
     rc = socket_listen_unix(c->net.unix_socket, c->net.backlog, &h->listeners[LISTENER_UNIX].fd);
     if (rc != PAWL_OK) {
-        return set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
+        return host_set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
     }
     socket_place_of(c->net.unix_socket, &h->listeners[LISTENER_UNIX].place);
     log_info("binding to socket %s", c->net.unix_socket);
@@ -699,7 +657,8 @@ static int init_loop(struct host *h, struct host_error *error)
     h->reap_planned_us = INT64_MAX;
     h->accept_again.data = h;
     if (!waker_open(&h->wake, &h->loop, on_wake, h)) {
-        return set_error(error, PAWL_ERR_SYSTEM, EXIT_UNEXPECTED, "eventfd: %s", strerror(errno));
+        return host_set_error(error, PAWL_ERR_SYSTEM, EXIT_UNEXPECTED, "eventfd: %s",
+                              strerror(errno));
     }
     return PAWL_OK;
 }
@@ -709,7 +668,8 @@ static int read_logins(struct host *h, struct host_error *error)
     char why[LOGINS_WHY_BYTES];
     int rc = logins_open(&h->logins, h->config, why, sizeof(why));
 
-    return rc == PAWL_OK ? PAWL_OK : set_error(error, rc, EXIT_INVALID_CONFIG, "SASL: %s", why);
+    return rc == PAWL_OK ? PAWL_OK
+                         : host_set_error(error, rc, EXIT_INVALID_CONFIG, "SASL: %s", why);
 }
 
 /* What only one server may have, before anything is read or changed on disk: the port, which
@@ -721,8 +681,8 @@ static int host_take(struct host *h, struct host_error *error)
     rc = rc != PAWL_OK ? rc : take_port(h, error);
     rc = rc != PAWL_OK ? rc : take_secure_port(h, error);
     if (rc == PAWL_OK && host_take_election_port(h) != PAWL_OK) {
-        rc = set_error(error, PAWL_ERR_BUSY, EXIT_ELECTION_PORT, "the election port: %s",
-                       socket_last_error());
+        rc = host_set_error(error, PAWL_ERR_BUSY, EXIT_ELECTION_PORT, "the election port: %s",
+                            socket_last_error());
     }
     if (rc == PAWL_OK && !h->options.keeps_nothing) {
         rc = take_disks(h, error);
@@ -735,7 +695,7 @@ static int join_ensemble(struct host *h, int64_t zxid, struct host_error *error)
     char reason[256];
     int rc = host_ensemble_join(h, zxid, reason, sizeof(reason));
 
-    return rc == PAWL_OK ? rc : set_error(error, rc, EXIT_DATA_FOLDER, "%s", reason);
+    return rc == PAWL_OK ? rc : host_set_error(error, rc, EXIT_DATA_FOLDER, "%s", reason);
 }
 
 static int host_load(struct host *h, struct host_error *error)
@@ -747,7 +707,7 @@ static int host_load(struct host *h, struct host_error *error)
     if (rc != PAWL_OK) {
         return rc;
     }
-    rc = look_for_mark(h, zxid, error);
+    rc = host_look_for_marks(h, zxid, error);
     if (rc == PAWL_OK) {
         rc = start_threads(h, error);
     }

@@ -12,8 +12,8 @@
 #include "os/entropy.h"
 #include "os/socket.h"
 #include "pawl/error.h"
-#include "store/diverged.h"
 #include "store/epoch.h"
+#include "store/mark.h"
 
 enum { EMBEDDED_ATTEMPTS = 3 };
 
@@ -151,7 +151,7 @@ int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason
     entropy_fill(&options.seed, sizeof(options.seed));
     h->peers = peers_new(&options, &h->election_ports);
     carrier_start(peers_carrier(h->peers), zxid, epochs.accepted, epochs.current, &h->history,
-                  h->had_diverged);
+                  &(struct carrier_found){.diverged = h->had_diverged, .damaged = h->had_damage});
     return PAWL_OK;
 }
 
@@ -173,12 +173,20 @@ void host_ensemble_trimmed(struct host *h, int64_t first_log)
     }
 }
 
+void host_describe_difference(char *text, int64_t zxid, const char *what)
+{
+    snprintf(text, MARK_TEXT_BYTES, "the tree differed after transaction 0x%" PRIx64 " (%s)",
+             (uint64_t)zxid, what);
+}
+
 /* The mark first: whoever starts this server again, at once or in a year, need not know. */
 static void host_diverged(struct host *h, int64_t zxid)
 {
     const char *what = strbuf_cstr(&member_server(h->member)->differs);
+    char text[MARK_TEXT_BYTES];
 
-    if (diverged_save(h->data_disk, STORE_FOLDER, zxid, what) == PAWL_OK) {
+    host_describe_difference(text, zxid, what);
+    if (mark_save(h->data_disk, STORE_FOLDER, DIVERGED_FILE, text) == PAWL_OK) {
         host_fail(
             h, PAWL_ERR_CORRUPT, EXIT_UNEXPECTED,
             "after transaction 0x%" PRIx64

@@ -96,7 +96,8 @@ struct host {
     int64_t n_syncs_seen;
     int64_t load_ms; /* how long the folder took to load, and what was replayed */
     struct recovery_report loaded;
-    bool had_diverged; /* the folder is marked (store/diverged.h) */
+    bool had_diverged; /* the folder is marked (store/mark.h) */
+    bool had_damage;   /* so it is, and had_diverged does not count */
 
     struct election_ports election_ports; /* until the peers have them */
     struct history history;               /* as recovered */
@@ -133,8 +134,17 @@ void host_step_together(struct host *h, const struct member_input *in);
 void host_fail(struct host *h, int code, int exit_code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+int host_set_error(struct host_error *error, int code, int exit_code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* host_marks.c: what was loaded up to `zxid` may be refused, or be good for nothing but to be
+ * replaced: had_diverged, had_damage. */
+int host_look_for_marks(struct host *h, int64_t zxid, struct host_error *error);
+
 /* host_ensemble.c: does nothing for a server that stands alone. */
 int host_take_election_port(struct host *h); /* socket_last_error() tells */
+/* The line of a mark, of MARK_TEXT_BYTES. */
+void host_describe_difference(char *text, int64_t zxid, const char *what);
 void host_note_record(const struct txnlog_record *record, void *arg);
 void host_ensemble_place(struct host *h, struct member_ensemble *out);
 int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason_bytes);

@@ -11,9 +11,9 @@
 #include "base/memory.h"
 #include "base/strbuf.h"
 #include "pawl/error.h"
-#include "store/diverged.h"
 #include "store/durable.h"
 #include "store/file_names.h"
+#include "store/mark.h"
 #include "store/snapshot_format.h"
 #include "store/snapshot_write.h"
 #include "store/txnlog_format.h"
@@ -130,9 +130,12 @@ int received_install(struct disk *snapshot_disk, struct disk *log_disk, const ch
     if (rc == 0) {
         rc = replace_all(snapshot_disk, folder, SNAPSHOT_PREFIX);
     }
-    if (rc ==
-        0) { /* the tree that differed is gone; before the name by which this is found again */
-        rc = diverged_forget(snapshot_disk, folder);
+    /* What they were about is gone. Before the name by which this is found again. */
+    if (rc == 0) {
+        rc = mark_forget(snapshot_disk, folder, DIVERGED_FILE);
+    }
+    if (rc == 0) {
+        rc = mark_forget(snapshot_disk, folder, DAMAGED_FILE);
     }
     if (rc == 0) {
         rc = received_place(snapshot_disk, folder, zxid);

@@ -14,6 +14,7 @@
 #include "store/apply.h"
 #include "store/aside.h"
 #include "store/durable.h"
+#include "store/epoch.h"
 #include "store/file_names.h"
 #include "store/received.h"
 #include "store/snapshot_read.h"
@@ -49,6 +50,20 @@ static int recovery_fail(struct recovery *r, int rc, const char *format, ...)
     vsnprintf(r->report->error, sizeof(r->report->error), format, args);
     va_end(args);
     return rc;
+}
+
+/* The same for what is damaged: `ways` is what somebody can do who has no others to ask. */
+static int damage_fail(struct recovery *r, const char *ways, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int damage_fail(struct recovery *r, const char *ways, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(r->report->damage, sizeof(r->report->damage), format, args);
+    va_end(args);
+    return recovery_fail(r, PAWL_ERR_CORRUPT, "%s. %s", r->report->damage, ways);
 }
 
 static int disk_failed(struct recovery *r, struct disk *disk, int rc)
@@ -261,13 +276,10 @@ static int load_snapshot(struct recovery *r)
         }
     }
     if (rc == 0 && r->tree == NULL && n_tried > 0) {
-        rc = recovery_fail(
-            r, PAWL_ERR_CORRUPT,
-            "none of the %zu snapshots in " STORE_FOLDER
-            " can be read, the newest being %s (%s). Nothing was changed. Restore one from a "
-            "backup, or, in an ensemble, move " STORE_FOLDER
-            " away and let this member fetch its data from the others",
-            n_tried, list.files[list.count - 1].name, r->info.reason);
+        rc = damage_fail(r, "Nothing was changed. Restore one from a backup",
+                         "none of the %zu snapshots in " STORE_FOLDER
+                         " can be read, the newest being %s (%s)",
+                         n_tried, list.files[list.count - 1].name, r->info.reason);
     }
     file_list_fini(&list);
     return rc;
@@ -323,27 +335,46 @@ static void compare_txn_digest(struct recovery *r, const struct txn *txn)
 
 /* ---- the log ---- */
 
-#define WAYS_OUT                                                                                  \
-    "Nothing was changed. Restore the file from a backup; or, in an ensemble, move " STORE_FOLDER \
-    " away and let this member fetch its data from the others; or, to go on from transaction "    \
-    "0x%" PRIx64 " without all that came after it, start once with --accept-loss, which keeps "   \
-    "what it does not use in files named aside.*"
-
 static uint64_t good_zxid(const struct recovery *r)
 {
     return r->report->last_zxid < 0 ? 0 : (uint64_t)r->report->last_zxid;
 }
 
+/* Damage behind which something may be lost: what is before it can be gone on from. */
+static int fail_behind(struct recovery *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static int fail_behind(struct recovery *r, const char *format, ...)
+{
+    char what[sizeof(r->report->damage)], ways[320];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof(what), format, args);
+    va_end(args);
+    snprintf(ways, sizeof(ways),
+             "Nothing was changed. Restore the file from a backup; or, to go on from transaction "
+             "0x%" PRIx64 " without all that came after it, start once with --accept-loss, which "
+             "keeps what it does not use in files named aside.*",
+             good_zxid(r));
+    r->may_go_on = true;
+    return damage_fail(r, ways, "%s", what);
+}
+
 static int fail_damaged(struct recovery *r)
 {
     const struct txnlog_place *p = &r->report->place;
+    char known[96] = "";
 
-    r->may_go_on = true;
-    return recovery_fail(r, PAWL_ERR_CORRUPT,
-                         "the transaction log %s is damaged at offset %" PRIu64
-                         ": %s. The last good transaction before it is 0x%" PRIx64
-                         "; later ones may be lost. " WAYS_OUT,
-                         p->file, p->offset, p->reason, good_zxid(r), good_zxid(r));
+    if (r->report->durable_zxid > r->report->last_zxid) {
+        snprintf(known, sizeof(known), ", of which those up to 0x%" PRIx64 " were acknowledged",
+                 (uint64_t)r->report->durable_zxid);
+    }
+    return fail_behind(r,
+                       "the transaction log %s is damaged at offset %" PRIu64
+                       ": %s. The last good transaction before it is 0x%" PRIx64
+                       "; later ones may be lost%s",
+                       p->file, p->offset, p->reason, good_zxid(r), known);
 }
 
 /* Is `record` not the next one? */
@@ -372,15 +403,14 @@ static int fail_short(struct recovery *r)
     const struct txnlog_place *p = &r->report->place;
     char where[FILE_PATH_BYTES + 256] = "no log goes on from there";
 
-    r->may_go_on = true;
     if (p->file[0] != '\0') {
         snprintf(where, sizeof(where), "%s ends at offset %" PRIu64 " (%s)", p->file, p->offset,
                  p->reason);
     }
-    return recovery_fail(r, PAWL_ERR_CORRUPT,
-                         "transactions up to 0x%" PRIx64 " were acknowledged (" STORE_FOLDER
-                         "/" DURABLE_FILE ") but the files reach only 0x%" PRIx64 ": %s. " WAYS_OUT,
-                         (uint64_t)r->report->durable_zxid, good_zxid(r), where, good_zxid(r));
+    return fail_behind(r,
+                       "transactions up to 0x%" PRIx64 " were acknowledged (" STORE_FOLDER
+                       "/" DURABLE_FILE ") but the files reach only 0x%" PRIx64 ": %s",
+                       (uint64_t)r->report->durable_zxid, good_zxid(r), where);
 }
 
 /* A snapshot that was written while transactions went on may have some that are to be gone. */
@@ -410,13 +440,10 @@ static int check_reached(struct recovery *r)
         return check_cut(r);
     }
     if (r->newest_bad > r->report->last_zxid) {
-        r->may_go_on = true;
-        return recovery_fail(
-            r, PAWL_ERR_CORRUPT,
-            "snapshot.%" PRIx64
-            " is damaged, and the older snapshot with the logs reaches only transaction "
-            "0x%" PRIx64 ". " WAYS_OUT,
-            (uint64_t)r->newest_bad, good_zxid(r), good_zxid(r));
+        return fail_behind(r,
+                           "snapshot.%" PRIx64 " is damaged, and the older snapshot with the logs "
+                           "reaches only transaction 0x%" PRIx64,
+                           (uint64_t)r->newest_bad, good_zxid(r));
     }
     return r->report->durable_zxid > r->report->last_zxid ? fail_short(r) : 0;
 }
@@ -685,6 +712,26 @@ static int look_for_initialise(struct recovery *r)
     return rc == 0 || rc == PAWL_ERR_NOT_FOUND ? 0 : disk_failed(r, r->logs, rc);
 }
 
+/* A member has a snapshot before it promises anything: one without any has lost it all, and must
+ * not be taken for one that never had anything. */
+static int check_was_member(struct recovery *r)
+{
+    int64_t epoch = 0;
+    int rc = epoch_load(r->snapshots, STORE_FOLDER, EPOCH_ACCEPTED_FILE, &epoch);
+
+    if (rc == PAWL_ERR_NOT_FOUND || epoch == 0) {
+        return 0;
+    }
+    if (rc != 0 && rc != PAWL_ERR_CORRUPT) {
+        return disk_failed(r, r->snapshots, rc);
+    }
+    return damage_fail(r, "Restore the files from a backup",
+                       "there is neither a snapshot nor a log in " STORE_FOLDER
+                       ", although this server has been a member up to epoch %" PRId64
+                       " (" EPOCH_ACCEPTED_FILE ")",
+                       epoch);
+}
+
 static int recover_without_snapshot(struct recovery *r)
 {
     bool found = false;
@@ -694,20 +741,25 @@ static int recover_without_snapshot(struct recovery *r)
         return rc;
     }
     if (found && !r->options->trust_empty) {
-        return recovery_fail(
-            r, PAWL_ERR_CORRUPT,
+        return damage_fail(
+            r,
+            "Restore a snapshot from a backup; or, if the logs begin with the very first "
+            "transaction (data of ZooKeeper 3.5.3 and older), set snapshot.trust.empty=true for "
+            "one start",
             "there are transaction logs in " STORE_FOLDER
-            " but no snapshot that can be read, so the data may be incomplete. Restore a "
-            "snapshot from a backup; or, if the logs begin with the very first transaction "
-            "(data of ZooKeeper 3.5.3 and older), set snapshot.trust.empty=true for one "
-            "start");
+            " but no snapshot that can be read, so the data may be incomplete");
     }
     if (!found && r->newest_bad > 0) {
-        return recovery_fail(
-            r, PAWL_ERR_CORRUPT,
-            "the snapshots in " STORE_FOLDER
-            " are incomplete and there is no log. Nothing was changed. Restore a snapshot "
-            "from a backup, or, to begin with an empty database, move " STORE_FOLDER " away");
+        return damage_fail(r,
+                           "Nothing was changed. Restore a snapshot from a backup, or, to begin "
+                           "with an empty database, move " STORE_FOLDER " away",
+                           "the snapshots in " STORE_FOLDER " are incomplete and there is no log");
+    }
+    if (!found && r->options->heals) {
+        rc = check_was_member(r);
+        if (rc != 0) {
+            return rc;
+        }
     }
     r->tree = tree_new(&r->options->tree);
     tree_add_system_nodes(r->tree);
@@ -836,16 +888,42 @@ static int recovery_install(struct recovery *r)
     return rc == 0 ? 0 : disk_failed(r, r->logs, rc);
 }
 
+/* A sector that cannot be read is damage, too; but alone its owner has to see to the disk first. */
+static bool is_damage(int rc)
+{
+    return rc == PAWL_ERR_CORRUPT || rc == PAWL_ERR_IO;
+}
+
+/* What was read is given as it is, and nothing is put in order: the files are the proof, until a
+ * leader's tree has taken their place. */
+static int recovery_leave(struct recovery *r)
+{
+    r->report->damaged = true;
+    if (r->report->damage[0] == '\0') {
+        snprintf(r->report->damage, sizeof(r->report->damage), "%.*s",
+                 (int)sizeof(r->report->damage) - 1, r->report->error);
+    }
+    if (r->tree == NULL) {
+        r->tree = tree_new(&r->options->tree);
+        tree_add_system_nodes(r->tree);
+        r->report->snapshot_zxid = -1;
+        r->report->last_zxid = 0;
+    }
+    return 0;
+}
+
 static int recovery_run(struct recovery *r)
 {
     int rc = recovery_install(r);
 
-    if (rc == 0) {
-        rc = recovery_look(r);
+    if (rc != 0) {
+        return rc;
     }
-
+    rc = recovery_look(r);
     if (rc == PAWL_ERR_CORRUPT && r->may_go_on && r->options->accept_loss) {
         rc = give_up_rest(r);
+    } else if (is_damage(rc) && r->options->heals) {
+        return recovery_leave(r);
     }
     return rc == 0 ? recovery_settle(r) : rc;
 }

@@ -6,6 +6,11 @@
  * newest log is kept aside (aside.h) and cut. Damage stops the start, with a sentence that names
  * the file, the offset, the last good transaction and what to do.
  *
+ * A member of an ensemble need not stop there: the others have what it lost. With `heals` what
+ * could be read is given, the report tells what is damaged, and nothing is changed: whoever goes on
+ * from there must not count as one that has what it once acknowledged (quorum.h), and shows the
+ * tree to nobody.
+ *
  * First everything is read and judged, then things are changed: a start that is refused leaves the
  * folder as it was. Only a leader's snapshot that was about to replace everything (received.h) is
  * put in its place before. */
@@ -30,6 +35,7 @@ struct recovery_options {
     bool no_make_folders;      /* datadir.autocreate=false */
     bool read_only;            /* look, but change nothing */
     bool accept_loss;          /* go on from the last good transaction, keep the rest aside */
+    bool heals;                /* damage is reported, and does not fail */
     bool is_cut;               /* as if what is behind `cut_zxid` were gone (TRUNC): the tree of */
     int64_t cut_zxid;          /* ... exactly that zxid, or it fails */
     enum snapshot_codec codec; /* of the first snapshot of a new folder */
@@ -52,6 +58,8 @@ struct recovery_report {
     struct txnlog_seen seen;  /* in the logs: sessions and times that have been */
     int64_t durable_zxid;     /* what durable.h knows of, -1: nothing */
     struct txnlog_place place;
+    bool damaged;     /* with `heals`: the tree is what is left, and `damage` says of what */
+    char damage[600]; /* what is damaged, for a person: file, offset, what may be lost */
     char error[1024]; /* why it failed, for a person */
 };
 

@@ -378,7 +378,8 @@ static void start(struct process *m)
     txn_batch_init(&m->batch);
     start_threads(m, &recovery);
     start_carrier(m);
-    carrier_start(m->carrier, report.last_zxid, epochs.accepted, epochs.current, &history, false);
+    carrier_start(m->carrier, report.last_zxid, epochs.accepted, epochs.current, &history,
+                  &(struct carrier_found){.damaged = false});
     history_fini(&history);
 }
 

@@ -4,7 +4,8 @@
  * A folder of some hundred transactions, each acknowledged, is harmed in one place: every sector of
  * every file in turn, in several ways. Then either everything that was acknowledged is there after
  * the start, or the start is refused and not a byte has changed. With accept_loss the start
- * succeeds from the last good transaction, and what it did not use is still there. */
+ * succeeds from the last good transaction, and what it did not use is still there. A member, which
+ * heals, is told what is damaged and gets what is left; not a byte has changed then either. */
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -280,6 +281,24 @@ static struct sim_disk *harmed(struct sim_disk *whole, const char *path, const s
 
 /* ---- what must be true ---- */
 
+/* A member of an ensemble starts with what is left, and knows that it is less. */
+static void expect_damaged(struct sim_disk *s)
+{
+    struct recovery_options options = plain;
+    uint64_t before = state_of(s);
+    struct recovery_report report;
+    struct tree *tree;
+
+    options.heals = true;
+    assert_int_equal(recovery_load(sim_disk_disk(s), sim_disk_disk(s), &options, &tree, &report),
+                     0);
+    assert_true(report.damaged);
+    assert_true(strlen(report.damage) > 30);
+    history_expect(the_history, tree, report.last_zxid);
+    tree_free(tree);
+    assert_true(state_of(s) == before);
+}
+
 /* Everything is there, or nothing has changed. True: it started. */
 static bool all_or_untouched(struct sim_disk *s)
 {
@@ -297,6 +316,7 @@ static bool all_or_untouched(struct sim_disk *s)
     assert_int_equal(rc, PAWL_ERR_CORRUPT);
     assert_true(strlen(report.error) > 50);
     assert_true(state_of(s) == before);
+    expect_damaged(s);
     return false;
 }
 

@@ -815,6 +815,58 @@ static void a_disk_error_is_passed_on_with_its_sentence(void **state)
     assert_true(n > 10);
 }
 
+/* A sector that cannot be read, wherever it is. */
+static void a_member_that_heals_takes_what_can_be_read(void **state)
+{
+    struct recovery_options options = plain;
+    struct recovery_report report;
+    struct tree *tree;
+    uint64_t n = 0, n_damaged = 0;
+    int rc;
+
+    (void)state;
+    options.heals = true;
+    do {
+        struct sim_disk *s = import("standalone");
+
+        sim_disk_fail_at(s, ++n, PAWL_ERR_IO);
+        rc = load(s, &options, &tree, &report);
+        if (rc == 0) {
+            n_damaged += report.damaged;
+            assert_int_equal(report.damaged, report.damage[0] != '\0');
+            tree_free(tree);
+        } else {
+            assert_int_equal(rc, PAWL_ERR_IO); /* of those that change something */
+        }
+        sim_disk_free(s);
+    } while (rc != 0 || report.damaged);
+    assert_true(n_damaged > 10);
+}
+
+/* It had a snapshot before it promised anything. */
+static void who_was_a_member_and_has_nothing_has_lost_it(void **state)
+{
+    struct recovery_options options = plain;
+    struct sim_disk *s = sim_disk_new(1);
+    struct recovery_report report;
+    struct tree *tree;
+
+    (void)state;
+    options.heals = true;
+    sim_disk_put(s, STORE_FOLDER "/acceptedEpoch", bytes_str("3"));
+    assert_int_equal(load(s, &options, &tree, &report), 0);
+    assert_true(report.damaged);
+    assert_false(report.is_new);
+    assert_non_null(strstr(report.damage, "epoch 3"));
+    tree_free(tree);
+    sim_disk_put(s, STORE_FOLDER "/acceptedEpoch", bytes_str("0"));
+    assert_int_equal(load(s, &options, &tree, &report), 0);
+    assert_false(report.damaged);
+    assert_true(report.is_new);
+    tree_free(tree);
+    sim_disk_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -855,6 +907,8 @@ int main(void)
         cmocka_unit_test(looking_changes_nothing),
         cmocka_unit_test(without_leave_no_folder_is_made),
         cmocka_unit_test(a_disk_error_is_passed_on_with_its_sentence),
+        cmocka_unit_test(a_member_that_heals_takes_what_can_be_read),
+        cmocka_unit_test(who_was_a_member_and_has_nothing_has_lost_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,9 +15,9 @@
 #include "lib/vectors.h"
 #include "pawl/error.h"
 #include "store/apply.h"
-#include "store/diverged.h"
 #include "store/durable.h"
 #include "store/log_range.h"
+#include "store/mark.h"
 #include "store/received.h"
 #include "store/recovery.h"
 #include "store/snapshot_stream.h"
@@ -306,21 +306,24 @@ static int n_usable(struct sim_disk *s)
     return n;
 }
 
-/* The one of a member whose tree has diverged. */
+/* The one of a member whose tree has diverged, and which is damaged, too. */
 static struct sim_disk *marked_disk(uint64_t seed, struct txnlog **log)
 {
     struct sim_disk *s = member_disk(seed, N_TXNS, log);
 
-    assert_int_equal(diverged_save(sim_disk_disk(s), STORE_FOLDER, N_TXNS, "create on /a"), 0);
+    assert_int_equal(mark_save(sim_disk_disk(s), STORE_FOLDER, DIVERGED_FILE, "/a"), 0);
+    assert_int_equal(mark_save(sim_disk_disk(s), STORE_FOLDER, DAMAGED_FILE, "log.1"), 0);
     return s;
 }
 
 static bool is_marked(struct sim_disk *s)
 {
-    struct diverged_mark mark;
+    struct mark diverged, damaged;
 
-    assert_int_equal(diverged_load(sim_disk_disk(s), STORE_FOLDER, &mark), 0);
-    return mark.is_there;
+    assert_int_equal(mark_load(sim_disk_disk(s), STORE_FOLDER, DIVERGED_FILE, &diverged), 0);
+    assert_int_equal(mark_load(sim_disk_disk(s), STORE_FOLDER, DAMAGED_FILE, &damaged), 0);
+    assert_int_equal(diverged.is_there, damaged.is_there);
+    return damaged.is_there;
 }
 
 /* Ours, all of it, or the leader's; and which. The mark goes with what it is about. */

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A learner that is cut off, or killed, in the middle of each packet of its synchronisation.
 
-    restart_phases.py KINDS... [--only DIFF|TRUNC|SNAP|UNCUT|DIVERGED]
+    restart_phases.py KINDS... [--only DIFF|TRUNC|SNAP|UNCUT|DIVERGED|DAMAGED]
 
 The last of KINDS ("aap", "ppa", "aaP") is the learner. What it lacks is sent as DIFF, what it has too
 much is cut by TRUNC, a folder with another history is replaced by SNAP; of each synchronisation every
 packet is the last one once, torn in half. The learner goes on by itself or is killed with -9 and started
-again, in turn. In the end all have the same tree and the same digests. Two more of pawld only. UNCUT: the leader
+again, in turn. In the end all have the same tree and the same digests. Three more of pawld only. UNCUT: the leader
 sends TRUNC, but the learner's log before that point is gone or damaged, so that it has to ask for SNAP.
 DIVERGED: nothing is missing, but the learner is marked as one whose tree is not the others', and asks for SNAP.
+DAMAGED: its log or its snapshots are damaged or missing, and it asks for SNAP.
 """
 import argparse
 import glob
@@ -30,8 +31,8 @@ from quorum_proxy import QuorumProxy
 SECONDS = 120
 MORE_THAN_ANY_SYNC = 60  # packets
 SESSION_MS = 60000
-KINDS_OF_SYNC = ("DIFF", "TRUNC", "SNAP", "UNCUT", "DIVERGED")
-EXPECTED = {"UNCUT": ("TRUNC", "SNAP"), "DIVERGED": ("SNAP",)}
+KINDS_OF_SYNC = ("DIFF", "TRUNC", "SNAP", "UNCUT", "DIVERGED", "DAMAGED")
+EXPECTED = {"UNCUT": ("TRUNC", "SNAP"), "DIVERGED": ("SNAP",), "DAMAGED": ("SNAP",)}
 
 
 def give_another_history(member):
@@ -89,7 +90,7 @@ class Phases:
         self.to_learner = QuorumProxy(self.learner.ports[0])  # when it leads itself
         for m in self.rest:
             self.put_between(self.to_learner, m, self.learner)
-        self.n_written = 0
+        self.n_written = self.n_damages = 0
 
     def put_between(self, proxy, dialler, listener):
         own = listener.ports
@@ -181,11 +182,28 @@ class Phases:
     def have_diverged(self):
         """DIVERGED: it has the same history, and a mark."""
         self.learner.kill9()
-        with open(self.mark(), "w") as f:
+        with open(self.mark("diverged"), "w") as f:
             f.write("the tree differed\n")
 
-    def mark(self):
-        return os.path.join(self.learner.data_dir, "version-2", "pawl.diverged")
+    def be_damaged(self):
+        """DAMAGED: in each way in turn, at something that it has acknowledged."""
+        self.write(self.learner)
+        self.learner.kill9()
+        logs, snapshots = files(self.learner, "log"), files(self.learner, "snapshot")
+        self.n_damages += 1
+        if self.n_damages % 4 == 0:
+            damage(logs[-1][1])
+        elif self.n_damages % 4 == 1:
+            os.unlink(logs[-1][1])
+        elif self.n_damages % 4 == 2:
+            with open(logs[-1][1], "r+b") as f:
+                f.truncate(len(f.read().rstrip(b"\0")) // 2)
+        else:
+            for _, path in snapshots:
+                damage(path)
+
+    def mark(self, kind):
+        return os.path.join(self.learner.data_dir, "version-2", "pawl." + kind)
 
     def without_one(self):
         """The learner is needed for a quorum, and is enough for it."""
@@ -232,7 +250,8 @@ class Phases:
             self.write(self.learner, 1)
             wait_until(lambda: pe.in_step(self.members), "all in step", SECONDS)
             pe.same_trees(self.members)
-            assert not os.path.exists(self.mark()), "the mark of one that has diverged is still there"
+            for mark in ("diverged", "damaged"):
+                assert not os.path.exists(self.mark(mark)), "the mark pawl.%s is still there" % mark
         except Exception as e:
             raise RuntimeError("%s, cut in packet %d of %s: %r" % (kind, n, " ".join(passed), e)) from e
 
@@ -255,6 +274,9 @@ class Phases:
             if only in (None, "DIVERGED") and self.learner.kind == "p":
                 self.follow()
                 self.every_phase("DIVERGED", self.have_diverged)
+            if only in (None, "DAMAGED") and self.learner.kind == "p":
+                self.follow()
+                self.every_phase("DAMAGED", self.be_damaged)
             ensemble.end_all(self.members)
         finally:
             for m in self.members:

@@ -84,7 +84,7 @@ static void look_at_data(struct doctor *d, const char *folder, struct view *snap
     }
     if (report.differs_zxid != 0) {
         doctor_tell(d, FINDING_WRONG, folder,
-                    "in an ensemble, move version-2 away and let it fetch the others' data",
+                    "in an ensemble, start it: it fetches the others' data",
                     "after 0x%" PRIx64 " the tree is not what the log says it was",
                     (uint64_t)report.differs_zxid);
     }

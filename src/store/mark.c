@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/diverged.h"
+#include "store/mark.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,15 +18,15 @@ static void keep_printable(char *text)
     }
 }
 
-int diverged_load(struct disk *disk, const char *folder, struct diverged_mark *out)
+int mark_load(struct disk *disk, const char *folder, const char *name, struct mark *out)
 {
     char path[FILE_PATH_BYTES];
     struct disk_file *file;
     size_t n = 0;
     int rc;
 
-    *out = (struct diverged_mark){0};
-    file_path(path, folder, DIVERGED_FILE);
+    *out = (struct mark){0};
+    file_path(path, folder, name);
     rc = disk_open(disk, path, DISK_READ, &file);
     if (rc != 0) {
         return rc == PAWL_ERR_NOT_FOUND ? 0 : rc;
@@ -40,28 +39,27 @@ int diverged_load(struct disk *disk, const char *folder, struct diverged_mark *o
 }
 
 /* No other name first: half of a line is a mark as well. */
-int diverged_save(struct disk *disk, const char *folder, int64_t zxid, const char *what)
+int mark_save(struct disk *disk, const char *folder, const char *name, const char *text)
 {
-    char path[FILE_PATH_BYTES], text[DIVERGED_TEXT_BYTES];
-    struct diverged_mark before;
-    int rc = diverged_load(disk, folder, &before);
+    char path[FILE_PATH_BYTES], line[MARK_TEXT_BYTES];
+    struct mark before;
+    int rc = mark_load(disk, folder, name, &before);
 
     if (rc != 0 || before.is_there) {
         return rc;
     }
-    snprintf(text, sizeof(text), "the tree differed after transaction 0x%" PRIx64 " (%s)\n",
-             (uint64_t)zxid, what);
-    file_path(path, folder, DIVERGED_FILE);
-    rc = disk_write_text(disk, path, text);
+    snprintf(line, sizeof(line), "%.*s\n", MARK_TEXT_BYTES - 2, text);
+    file_path(path, folder, name);
+    rc = disk_write_text(disk, path, line);
     return rc == 0 ? disk_sync_folder(disk, folder) : rc;
 }
 
-int diverged_forget(struct disk *disk, const char *folder)
+int mark_forget(struct disk *disk, const char *folder, const char *name)
 {
     char path[FILE_PATH_BYTES];
     int rc;
 
-    file_path(path, folder, DIVERGED_FILE);
+    file_path(path, folder, name);
     rc = disk_remove(disk, path);
     if (rc == PAWL_ERR_NOT_FOUND) {
         return 0;
