@@ -35,13 +35,20 @@ add_custom_command(
   COMMAND ${CMAKE_SOURCE_DIR}/docs/man3.sh ${CMAKE_BINARY_DIR}/man3
   DEPENDS ${headers} ${CMAKE_SOURCE_DIR}/docs/man3.sh ${CMAKE_SOURCE_DIR}/docs/man3.awk
   VERBATIM COMMENT "Making manual pages")
-add_custom_target(manual ALL DEPENDS ${CMAKE_BINARY_DIR}/man3/pawl.3)
+# And one for each command of pawl: build/man1
+add_custom_command(
+  OUTPUT ${CMAKE_BINARY_DIR}/man1/pawl-lock.1
+  COMMAND ${CMAKE_SOURCE_DIR}/docs/man1.sh $<TARGET_FILE:pawl> ${CMAKE_BINARY_DIR}/man1
+  DEPENDS pawl ${CMAKE_SOURCE_DIR}/docs/man1.sh ${CMAKE_SOURCE_DIR}/docs/man1.awk ${CMAKE_SOURCE_DIR}/docs/pawl.1
+  VERBATIM COMMENT "Making manual pages of commands")
+add_custom_target(manual ALL DEPENDS ${CMAKE_BINARY_DIR}/man3/pawl.3 ${CMAKE_BINARY_DIR}/man1/pawl-lock.1)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/man3/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3
         FILES_MATCHING PATTERN "*.3")
 
 file(GLOB man8 CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.8)
 file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.md)
 install(FILES ${CMAKE_SOURCE_DIR}/docs/pawl.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/man1/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
 install(FILES ${man8} DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 # As they lie in the sources, so that the links between them lead somewhere.
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)

@@ -99,33 +99,36 @@ const char *cli_chroot(const struct cli *cli)
     return slash != NULL ? slash : "";
 }
 
-/* How many letters have to be changed, added or left out: Levenshtein's distance. */
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How many letters have to be changed, added or left out, or two to change places: the distance of
+ * Damerau and Levenshtein. `to[i][j]`: of the first i letters from the first j. */
 static size_t distance(const char *a, const char *b)
 {
     enum { LONGEST = 32 };
-    size_t row[LONGEST + 1];
+    size_t to[LONGEST + 1][LONGEST + 1];
     size_t len_a = strlen(a), len_b = strlen(b);
 
     if (len_a > LONGEST || len_b > LONGEST) {
         return LONGEST;
     }
-    for (size_t j = 0; j <= len_b; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 1; i <= len_a; i++) {
-        size_t diagonal = row[0];
-
-        row[0] = i;
-        for (size_t j = 1; j <= len_b; j++) {
-            size_t above = row[j];
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-
-            best = best < above + 1 ? best : above + 1;
-            row[j] = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
-            diagonal = above;
+    for (size_t i = 0; i <= len_a; i++) {
+        for (size_t j = 0; j <= len_b; j++) {
+            if (i == 0 || j == 0) {
+                to[i][j] = i + j;
+                continue;
+            }
+            to[i][j] = least(to[i - 1][j], to[i][j - 1]) + 1;
+            to[i][j] = least(to[i][j], to[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                to[i][j] = least(to[i][j], to[i - 2][j - 2] + 1);
+            }
         }
     }
-    return row[len_b];
+    return to[len_a][len_b];
 }
 
 const char *nearest_name(const char *word, const char *const *names, size_t n)
@@ -136,7 +139,9 @@ const char *nearest_name(const char *word, const char *const *names, size_t n)
     for (size_t i = 0; i < n; i++) {
         size_t d = distance(word, names[i]);
 
-        if (d < best_distance && d < strlen(names[i])) {
+        bool is_as_long = best != NULL && strlen(names[i]) == strlen(word);
+
+        if ((d < best_distance || (d == best_distance && is_as_long)) && d < strlen(names[i])) {
             best_distance = d;
             best = names[i];
         }

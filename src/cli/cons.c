@@ -77,6 +77,7 @@ bool cons_parse(const char *line, size_t len, struct cons *out)
                          .timeout_ms = number_of(text, text_len, "to"),
                          .received = number_of(text, text_len, "recved"),
                          .sent = number_of(text, text_len, "sent"),
-                         .queued = number_of(text, text_len, "queued")};
+                         .queued = number_of(text, text_len, "queued"),
+                         .answered_ms = number_of(text, text_len, "lresp")};
     return session_of(text, text_len, &out->session_id);
 }

@@ -15,6 +15,7 @@ struct cons {
     size_t client_len;
     uint64_t session_id;
     int64_t since_ms, timeout_ms, received, sent, queued; /* -1: not there */
+    int64_t answered_ms; /* last, by a clock that began whenever the server did; -1: not there */
 };
 
 /* False: it is no line of a connection that has a session. */

@@ -17,12 +17,36 @@
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/lock_queue.h"
+#include "cli/owners.h"
 #include "cli/screen.h"
 #include "cli/text.h"
 #include "os/clock.h"
 
+static void print_owner(const struct owner *o)
+{
+    if (o != NULL && o->timeout_ms >= 0) {
+        printf(" from ");
+        text_escaped(pawl_str(o->client));
+        printf(" timeout %" PRId64 "ms", o->timeout_ms);
+    }
+    if (o != NULL && o->left_ms >= 0) {
+        printf(" left %" PRId64 "ms", o->left_ms);
+    }
+}
+
+static void print_owner_json(const struct owner *o)
+{
+    if (o != NULL && o->timeout_ms >= 0) {
+        json_text("from", o->client);
+        json_number("timeout_ms", o->timeout_ms);
+    }
+    if (o != NULL && o->left_ms >= 0) {
+        json_number("left_ms", o->left_ms);
+    }
+}
+
 static void print_participant(const struct cli *cli, const struct pawl_participant *p,
-                              const char *part)
+                              const char *part, const struct owner *owner)
 {
     char since[40];
 
@@ -33,13 +57,18 @@ static void print_participant(const struct cli *cli, const struct pawl_participa
         json_hex("token", p->token);
         json_hex("session", (uint64_t)p->session_id);
         json_number("since", p->since_ms);
+        print_owner_json(owner);
         json_data("data", p->data);
         json_close('{');
         return;
     }
     text_time(p->since_ms, since, sizeof(since));
-    printf("%s since %s token 0x%" PRIx64 " session 0x%" PRIx64 " %s ", part, since, p->token,
-           (uint64_t)p->session_id, p->path);
+    printf("%s since %s token 0x%" PRIx64 " session 0x%" PRIx64, part, since, p->token,
+           (uint64_t)p->session_id);
+    print_owner(owner);
+    putchar(' ');
+    text_escaped(pawl_str(p->path));
+    putchar(' ');
     text_line(p->data);
 }
 
@@ -51,20 +80,26 @@ static const char *part_of(const struct lock_queue *q, size_t i)
 static int show_once(struct cli *cli, const char *path)
 {
     struct lock_queue q;
+    struct owners owners = {0};
     int err = lock_queue_read(cli->client, path, &q);
 
     if (err != PAWL_OK) {
         return cli_report(cli, path, err);
     }
+    if (q.n > 0) {
+        owners_ask(cli, &owners);
+    }
     if (cli->json) {
         json_open(NULL, '[');
     }
     for (size_t i = 0; i < q.n; i++) {
-        print_participant(cli, q.items[i], part_of(&q, i));
+        print_participant(cli, q.items[i], part_of(&q, i),
+                          owners_find(&owners, q.items[i]->session_id));
     }
     if (cli->json) {
         json_close('[');
     }
+    owners_fini(&owners);
     lock_queue_fini(&q);
     return EXIT_OK;
 }
@@ -119,13 +154,13 @@ static void print_changes(struct looking *l, const struct lock_queue *now)
 
     for (size_t i = 0; i < l->seen.n; i++) {
         if (!find(now, l->seen.items[i]->path, &at)) {
-            print_participant(l->cli, l->seen.items[i], "gone");
+            print_participant(l->cli, l->seen.items[i], "gone", NULL);
         }
     }
     for (size_t i = 0; i < now->n; i++) {
         if (!find(&l->seen, now->items[i]->path, &at) ||
             strcmp(part_of(&l->seen, at), part_of(now, i)) != 0) {
-            print_participant(l->cli, now->items[i], part_of(now, i));
+            print_participant(l->cli, now->items[i], part_of(now, i), NULL);
         }
     }
 }

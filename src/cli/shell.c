@@ -20,6 +20,7 @@
 #include "cli/event.h"
 #include "cli/inherited.h"
 #include "cli/input.h"
+#include "cli/json.h"
 #include "cli/line.h"
 #include "cli/settings.h"
 #include "cli/typed.h"
@@ -573,7 +574,13 @@ static int run_printwatches(struct cli *cli, const struct args *args)
     bool is_hidden = cli->shell != NULL && cli->shell->hides_events;
 
     if (args->n_words == 0) {
-        printf("printwatches is %s\n", is_hidden ? "off" : "on");
+        if (cli->json) {
+            json_open(NULL, '{');
+            json_bool("printwatches", !is_hidden);
+            json_close('{');
+        } else {
+            printf("printwatches is %s\n", is_hidden ? "off" : "on");
+        }
         return EXIT_OK;
     }
     if (strcmp(args->words[0], "on") != 0 && strcmp(args->words[0], "off") != 0) {

@@ -170,6 +170,7 @@ static bool is_forbidden(const struct asking *a)
 struct hearer {
     words_fn fn;
     void *arg;
+    bool is_quiet; /* about those who do not answer */
 };
 
 int words_open_tls(const struct cli *cli, const struct server_list *list, struct tls_context **out)
@@ -225,7 +226,7 @@ static int ask_server(struct cli *cli, const char *word, const struct server_pla
     status = words_ask_one(cli, word, place, tls, &answer, why, sizeof(why));
     if (status == EXIT_OK) {
         hearer->fn(name, (struct pawl_bytes){answer.data, answer.len}, is_one_of_many, hearer->arg);
-    } else if (cli_signal() == 0) {
+    } else if (cli_signal() == 0 && !hearer->is_quiet) {
         cli_error(cli, "%s: %s", name, why);
     }
     strbuf_fini(&answer);
@@ -285,14 +286,22 @@ static int ask_directory(struct cli *cli, const char *word, const char *director
     return status;
 }
 
+static int ask_whom(struct cli *cli, const char *word, const struct hearer *hearer)
+{
+    if (strncmp(cli->servers, "local:", 6) == 0) {
+        return ask_directory(cli, word, cli->servers + 6, hearer);
+    }
+    return ask_servers(cli, word, cli->servers, hearer);
+}
+
 int words_ask_all(struct cli *cli, const char *word, words_fn fn, void *arg)
 {
-    struct hearer hearer = {fn, arg};
+    return ask_whom(cli, word, &(struct hearer){.fn = fn, .arg = arg});
+}
 
-    if (strncmp(cli->servers, "local:", 6) == 0) {
-        return ask_directory(cli, word, cli->servers + 6, &hearer);
-    }
-    return ask_servers(cli, word, cli->servers, &hearer);
+void words_hear_all(struct cli *cli, const char *word, words_fn fn, void *arg)
+{
+    ask_whom(cli, word, &(struct hearer){.fn = fn, .arg = arg, .is_quiet = true});
 }
 
 /* ---- the command ---- */

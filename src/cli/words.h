@@ -31,4 +31,7 @@ typedef void (*words_fn)(const char *server, struct pawl_bytes answer, bool is_o
  * reported. EXIT_OK, or the status of the first failure. */
 int words_ask_all(struct cli *cli, const char *word, words_fn fn, void *arg);
 
+/* The same, and nothing is reported. */
+void words_hear_all(struct cli *cli, const char *word, words_fn fn, void *arg);
+
 #endif

@@ -13,7 +13,8 @@ import sys
 import tempfile
 
 PREFIX = "/opt/pawl"
-EXPECTED = ["bin/pawl", "bin/pawld", "share/man/man1/pawl.1", "include/pawl/server.h", "include/pawl/error.h", "include/pawl/version.h",
+EXPECTED = ["bin/pawl", "bin/pawld", "share/man/man1/pawl.1", "share/man/man1/pawl-lock.1", "share/man/man1/pawl-queue-take.1",
+            "include/pawl/server.h", "include/pawl/error.h", "include/pawl/version.h",
             "include/pawl/api.h", "include/pawl/log.h", "share/man/man8/pawld.8",
             "share/man/man3/pawl_client.3", "share/man/man3/pawl_get.3",
             "include/pawl/adapters/epoll.h",

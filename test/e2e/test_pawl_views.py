@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """pawl as a window: locks --watch, ephemerals, sessions."""
 import json
+import os
 import re
 import signal
 import socket
 import time
 
 import daemon
+from daemon import wait_until
 from lock_referee import Proxy
 from patience import PATIENCE_SECONDS
 from pawl_program import PAWL, REFUSED, SIGNAL, UNREACHABLE, USAGE, TestCase
@@ -123,6 +125,38 @@ class Locks(TestCase):
         self.addCleanup(screen.close)
         self.assertEqual(screen.end(), USAGE)
         self.assertRegex(screen.raw.rpartition(LEAVES)[2], rb"^pawl locks: no-path: ")
+
+
+class Owners(TestCase):
+    """Where those come from who hold and wait, and how long they last without another word."""
+
+    server_options = ("-D4lw.commands.whitelist=*",)
+
+    def test_of_a_server_that_tells(self):
+        holder = self.begin("-T", "20s", "lock", "/lock", "--", "sh", "-c", "echo held; exec sleep 3600")
+        self.assertEqual(holder.stdout.readline(), b"held\n")
+        (shown,) = json.loads(self.ok("-j", "locks", "/lock"))
+        self.assertRegex(shown["from"], r"^127\.0\.0\.1:[0-9]+$")
+        self.assertEqual(shown["timeout_ms"], 20000)
+        self.assertLessEqual(shown["left_ms"], 20000)
+        self.assertGreaterEqual(shown["left_ms"], 0)
+        self.assertRegex(self.ok("locks", "/lock"), " from 127.* timeout 20000ms left [0-9]+ms /lock/.* host=.* pid=[0-9]+ ")
+        before = shown["left_ms"]  # while it is stopped the time runs down
+        holder.send_signal(signal.SIGSTOP)
+        wait_until(lambda: (json.loads(self.ok("-j", "locks", "/lock")) or [{"left_ms": -1}])[0]["left_ms"] < before - 1000,
+                   "time to pass")
+
+    def test_of_one_that_does_not(self):
+        self.server = self.start(data=os.path.join(self.dir, "silent"))
+        self.use_port(self.server.port)
+        holder = self.begin("lock", "/lock", "--", "sh", "-c", "echo held; exec sleep 3600")
+        self.assertEqual(holder.stdout.readline(), b"held\n")
+        (shown,) = json.loads(self.ok("-j", "locks", "/lock"))
+        self.assertNotIn("from", shown)
+
+    def test_a_directory(self):
+        self.env["PAWL_SERVER"] = "local:" + os.path.join(self.dir, "here")
+        self.ok("lock", "/lock", "--", PAWL, "locks", "/lock")
 
 
 class Sessions(TestCase):

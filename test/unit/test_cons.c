@@ -15,16 +15,18 @@ static void a_session(void **state)
 
     (void)state;
     assert_true(parse(" /127.0.0.1:57426[1](queued=0,recved=213,sent=214,sid=0x100000f0bc60000,"
-                      "lop=GETD,est=1794709447229,to=30000,lcxid=0xd4)",
+                      "lop=GETD,est=1794709447229,to=30000,lcxid=0xd4,lresp=1027690)",
                       &c));
     assert_bytes_equal(bytes_of(c.client, c.client_len), bytes_str("127.0.0.1:57426"));
     assert_true(c.session_id == 0x100000f0bc60000);
     assert_true(c.since_ms == 1794709447229);
     assert_int_equal(c.timeout_ms, 30000);
     assert_int_equal(c.received, 213);
+    assert_int_equal(c.answered_ms, 1027690);
     assert_true(parse("/[0:0:0:0:0:0:0:1]:5[1](sid=0x1)", &c));
     assert_bytes_equal(bytes_of(c.client, c.client_len), bytes_str("[0:0:0:0:0:0:0:1]:5"));
     assert_int_equal(c.timeout_ms, -1);
+    assert_int_equal(c.answered_ms, -1);
 }
 
 static void what_is_none(void **state)
