@@ -31,7 +31,13 @@ static bool version_of(const struct args *args, const struct cli *cli, struct pa
     return true;
 }
 
-/* The server.N lines of a file, with commas between them. */
+static bool is_about_members(const char *line)
+{
+    return strncmp(line, "server.", 7) == 0 || strncmp(line, "group.", 6) == 0 ||
+           strncmp(line, "weight.", 7) == 0;
+}
+
+/* The server.N, group.N and weight.N lines of a file, with commas between them. */
 static int members_of_file(struct cli *cli, const char *file, struct strbuf *out)
 {
     struct strbuf text;
@@ -44,7 +50,7 @@ static int members_of_file(struct cli *cli, const char *file, struct strbuf *out
                           ? strtok_r((char *)(uintptr_t)strbuf_cstr(&text), "\r\n", &rest)
                           : NULL;
          line != NULL; line = strtok_r(NULL, "\r\n", &rest)) {
-        if (strncmp(line, "server.", 7) == 0) {
+        if (is_about_members(line)) {
             strbuf_append_str(out, out->len > 0 ? "," : "");
             strbuf_append_str(out, line);
         }

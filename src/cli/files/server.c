@@ -55,7 +55,9 @@ static void find_program(struct strbuf *out)
     strbuf_append_str(out, "pawld");
 }
 
-static int job_begin(struct job *j, struct cli *cli, const struct args *args)
+/* `only_where`: it is enough to know where its data are. A member that was removed from its
+ * ensemble has a configuration that it could not be started with, and has to be stopped. */
+static int job_begin(struct job *j, struct cli *cli, const struct args *args, bool only_where)
 {
     const char *file = args_text(args, 'c');
 
@@ -63,7 +65,8 @@ static int job_begin(struct job *j, struct cli *cli, const struct args *args)
     strbuf_init(&j->program, STRBUF_NO_LIMIT);
     strbuf_init(&j->output, STRBUF_NO_LIMIT);
     strbuf_init(&j->process_file, STRBUF_NO_LIMIT);
-    if (server_config_read(&j->config, file != NULL ? file : DEFAULT_FILE) != 0) {
+    if (server_config_read(&j->config, file != NULL ? file : DEFAULT_FILE) != 0 &&
+        !(only_where && j->config.config.store.data_dir != NULL)) {
         for (size_t i = 0; i < j->config.errors.n; i++) {
             cli_error(cli, "%s", j->config.errors.line[i]);
         }
@@ -424,7 +427,7 @@ static int print_command(struct job *j)
 static int run_job(struct cli *cli, const struct args *args, int (*run)(struct job *j))
 {
     struct job j;
-    int status = job_begin(&j, cli, args);
+    int status = job_begin(&j, cli, args, run == stop);
 
     if (status == EXIT_OK) {
         status = run(&j);
