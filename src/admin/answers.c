@@ -35,6 +35,7 @@ static void answer_command(struct question *q, struct server *s)
     const struct admin *a = q->admin;
     struct command_world world = {.config = a->config,
                                   .host = a->host,
+                                  .members = host_members(a->host),
                                   .file_text =
                                       a->has_file_text ? (const char *)a->file_text.data : NULL};
     struct command_request request = {.command = q->command,

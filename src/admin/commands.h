@@ -33,7 +33,8 @@ void command_index(const char *url, struct strbuf *out);
 struct command_world {
     const struct config *config;
     const struct host *host;
-    const char *file_text; /* of zoo.cfg, without its secrets; NULL: there is none */
+    const struct quorum_config *members; /* as they are now */
+    const char *file_text;               /* of zoo.cfg, without its secrets; NULL: there is none */
 };
 
 struct command_request {

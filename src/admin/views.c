@@ -66,11 +66,12 @@ bool view_has_leader(const struct server *s)
     return view_is_member(s);
 }
 
-static const struct quorum_member *view_member(const struct config *c, int64_t id)
+static const struct quorum_member *view_member(const struct command_world *world, int64_t id)
 {
-    int i = quorum_config_find(&c->ensemble.quorum, id);
+    const struct quorum_config *q = world->members;
+    int i = quorum_config_find(q, id);
 
-    return i < 0 ? NULL : &c->ensemble.quorum.member[i];
+    return i < 0 ? NULL : &q->member[i];
 }
 
 void view_leader(const struct command_world *world, struct server *s, struct json_writer *w)
@@ -79,7 +80,7 @@ void view_leader(const struct command_world *world, struct server *s, struct jso
     struct role_standing standing;
 
     s->role->standing(s->role, &standing);
-    leader = view_member(world->config, standing.leader);
+    leader = view_member(world, standing.leader);
     json_put_bool(w, "is_leader", s->role->kind == ROLE_LEADER);
     json_put_integer(w, "leader_id", standing.leader);
     json_put_string(w, "leader_ip",
@@ -148,7 +149,7 @@ static void view_voter(struct json_writer *w, const struct quorum_member *m)
 
 void view_voting_view(const struct command_world *world, struct server *s, struct json_writer *w)
 {
-    const struct quorum_config *q = &world->config->ensemble.quorum;
+    const struct quorum_config *q = world->members;
 
     json_open_object(w, "current_config");
     for (size_t i = 0; view_is_member(s) && i < q->n_members; i++) {
@@ -203,7 +204,7 @@ static void view_member_state(const struct command_world *world, const struct se
     view_bean(w, "quorum_address", me, false);
     view_bean(w, "election_address", me, true);
     view_client_address(w, me);
-    json_put_bool(w, "voting", quorum_config_is_voter(&world->config->ensemble.quorum, me->id));
+    json_put_bool(w, "voting", quorum_config_is_voter(world->members, me->id));
     json_put_string(w, "last_zxid", zxid);
     json_put_integer(w, "zab_epoch", (int64_t)((uint64_t)s->applied_zxid >> 32));
     json_put_integer(w, "zab_counter", s->applied_zxid & 0xffffffff);
@@ -213,7 +214,7 @@ static void view_member_state(const struct command_world *world, const struct se
 void view_zabstate(const struct command_world *world, struct server *s, struct json_writer *w)
 {
     const struct quorum_member *me =
-        view_is_member(s) ? view_member(world->config, s->facts.server_id) : NULL;
+        view_is_member(s) ? view_member(world, s->facts.server_id) : NULL;
 
     if (me != NULL && me->n_addresses > 0) {
         view_member_state(world, s, me, w);

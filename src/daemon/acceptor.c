@@ -9,16 +9,20 @@
  * The log's next file and the next snapshot need descriptors, and without them the server would
  * have to stop: clients get none of the last RESERVED_FILES. Who is not accepted waits in the
  * system's backlog. While paused the listeners are not polled: they stay readable. */
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/logging.h"
+#include "base/memory.h"
 #include "daemon/config.h"
 #include "daemon/host_internal.h"
+#include "os/clock.h"
 #include "os/socket.h"
 #include "pawl/error.h"
 
-enum { RETRY_MS = 100, ACCEPT_BURST = 256, RESERVED_FILES = 32 };
+enum { RETRY_MS = 100, ACCEPT_BURST = 256, RESERVED_FILES = 32, MOVE_AGAIN_MS = 1000 };
 
 static void acceptor_on_ready(uv_poll_t *poll, int status, int events);
 
@@ -31,14 +35,25 @@ static void acceptor_each(struct host *h, void (*fn)(struct listener *l))
     }
 }
 
+/* One that is about to listen elsewhere is left alone until it does. */
+static bool is_moving(const struct listener *l)
+{
+    return uv_is_closing((const uv_handle_t *)&l->poll);
+}
+
 static void acceptor_watch(struct listener *l)
 {
+    if (is_moving(l)) {
+        return;
+    }
     uv_poll_start(&l->poll, UV_READABLE, acceptor_on_ready);
 }
 
 static void acceptor_ignore(struct listener *l)
 {
-    uv_poll_stop(&l->poll);
+    if (!is_moving(l)) {
+        uv_poll_stop(&l->poll);
+    }
 }
 
 static bool acceptor_has_room(const struct host *h)
@@ -118,6 +133,89 @@ void acceptor_start(struct host *h, int index, int fd)
     uv_poll_init(&h->loop, &l->poll, fd);
     l->poll.data = l;
     acceptor_watch(l);
+}
+
+/* ---- another port ---- */
+
+static bool is_everywhere(const char *address)
+{
+    return address == NULL || strcmp(address, "0.0.0.0") == 0 || strcmp(address, "::") == 0;
+}
+
+static bool is_same_place(const struct host *h, const char *address, int port)
+{
+    if (h->place.port != port || is_everywhere(address) != is_everywhere(h->place.address)) {
+        return false;
+    }
+    return is_everywhere(address) || strcmp(address, h->place.address) == 0;
+}
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+    struct listener *l = handle->data;
+    struct host *h = l->host;
+
+    if (h->stopping) {
+        return;
+    }
+    acceptor_start(h, (int)(l - h->listeners), l->fd);
+    if (h->accepting_paused) {
+        acceptor_ignore(l);
+    }
+}
+
+/* Whoever is connected stays so. */
+static void acceptor_replace(struct host *h, int fd)
+{
+    struct listener *l = &h->listeners[LISTENER_PORT];
+    int before = l->fd;
+
+    l->fd = fd;
+    if (before < 0) {
+        acceptor_start(h, LISTENER_PORT, fd);
+        return;
+    }
+    uv_poll_stop(&l->poll);
+    uv_close((uv_handle_t *)&l->poll, on_listener_closed);
+    close(before);
+}
+
+void acceptor_move_again(struct host *h)
+{
+    const char *address = is_everywhere(h->place.address) ? NULL : h->place.address;
+    int64_t now_ms = clock_monotonic_ms();
+    int fd, port;
+
+    if (!h->place.is_due || now_ms < h->place.next_ms || h->stopping ||
+        is_moving(&h->listeners[LISTENER_PORT])) {
+        return;
+    }
+    if (socket_listen_tcp(address, h->place.port, h->config->net.backlog, &fd, &port) != PAWL_OK) {
+        log_limited(LOG_ERROR,
+                    "the client port that the list of members names: %s; again in a "
+                    "second, until then clients find the one before",
+                    socket_last_error());
+        h->place.next_ms = now_ms + MOVE_AGAIN_MS;
+        return;
+    }
+    log_info("binding to port %s:%d", address == NULL ? "*" : address, port);
+    h->place.is_due = false;
+    h->port = port;
+    acceptor_replace(h, fd);
+    facts_changed(h);
+}
+
+void acceptor_move(struct host *h, const char *address, int port)
+{
+    if (config_is_option(h->config, "clientPort") || is_same_place(h, address, port)) {
+        return;
+    }
+    free(h->place.address);
+    h->place.address = must_strdup(address);
+    h->place.port = port;
+    h->place.is_due = true;
+    h->place.next_ms = 0;
+    acceptor_move_again(h);
 }
 
 void acceptor_keep_place(struct host *h)

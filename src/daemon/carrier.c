@@ -94,12 +94,17 @@ static void on_carrier_dial_failed(void *arg, int64_t sid)
  * be applied. */
 static bool carries_no_txn(const struct packet *packet)
 {
+    struct activation a = {.txn = packet->data};
     struct txn txn;
 
-    if (packet->type != PACKET_PROPOSAL && packet->type != PACKET_INFORM) {
+    if (packet->type == PACKET_INFORM_AND_ACTIVATE) {
+        if (!activation_read(packet->data, &a)) {
+            return true;
+        }
+    } else if (packet->type != PACKET_PROPOSAL && packet->type != PACKET_INFORM) {
         return false;
     }
-    return txn_read(packet->data, &txn) != TXN_OK || txn.header.zxid != packet->zxid;
+    return txn_read(a.txn, &txn) != TXN_OK || txn.header.zxid != packet->zxid;
 }
 
 static void on_carrier_packet(void *arg, link_id link, const struct packet *packet)
@@ -115,22 +120,32 @@ static void on_carrier_packet(void *arg, link_id link, const struct packet *pack
     c->packet_link = 0;
 }
 
-static size_t addresses_of(const struct carrier *c, int64_t sid, struct net_address *out,
-                           size_t max)
+enum { ADDRESSES_MAX = QUORUM_PORT_ADDRESSES };
+
+static size_t addresses_of(const struct quorum_member *m, struct net_address *out)
 {
-    const struct quorum_config *config = c->options.quorum.config;
-    int index = quorum_config_find(config, sid);
     size_t n = 0;
 
-    for (; index >= 0 && n < max && n < config->member[index].n_addresses; n++) {
-        const struct quorum_address *a = &config->member[index].address[n];
-
-        out[n] = (struct net_address){.host = a->host, .port = a->quorum_port};
+    for (; n < ADDRESSES_MAX && n < m->n_addresses; n++) {
+        out[n] =
+            (struct net_address){.host = m->address[n].host, .port = m->address[n].quorum_port};
     }
     return n;
 }
 
-enum { ADDRESSES_MAX = QUORUM_PORT_ADDRESSES };
+/* NULL: it is in neither list. */
+static const struct quorum_member *member_of_lists(const struct carrier *c, int64_t sid)
+{
+    const struct quorum_config *active = quorum_active_config(c->quorum);
+    const struct quorum_config *next = quorum_next_config(c->quorum);
+
+    if (quorum_config_find(active, sid) >= 0) {
+        return &active->member[quorum_config_find(active, sid)];
+    }
+    return next != NULL && quorum_config_find(next, sid) >= 0
+               ? &next->member[quorum_config_find(next, sid)]
+               : NULL;
+}
 
 /* Each port once, whatever addresses it was named with. */
 static size_t on_all_addresses(struct net_address *own, size_t n)
@@ -152,11 +167,10 @@ static void on_port_held(void *arg)
 
 static struct quorum_port *carrier_take_port(struct carrier *c)
 {
-    const struct quorum_options *q = &c->options.quorum;
     struct net_address own[ADDRESSES_MAX];
-    size_t n = addresses_of(c, q->sid, own, ADDRESSES_MAX);
+    size_t n = addresses_of(&c->own, own);
 
-    if (q->observer || !quorum_config_is_voter(q->config, q->sid)) {
+    if (c->own.n_addresses == 0 || c->own.observer) {
         return NULL;
     }
     if (c->options.listen_on_all) {
@@ -165,10 +179,28 @@ static struct quorum_port *carrier_take_port(struct carrier *c)
     return quorum_port_new(c->options.loop, own, n, on_port_held, c);
 }
 
+/* Who is in no list is where it was. While nobody follows us the port can be another one: a leader
+ * whose place changes has left its role before. */
+void carrier_follow_port(struct carrier *c)
+{
+    const struct quorum_config *active = quorum_active_config(c->quorum);
+    int index = quorum_config_find(active, c->options.quorum.sid);
+    const struct quorum_member *me = index < 0 ? NULL : &active->member[index];
+    bool is_same = me == NULL || (c->own.n_addresses > 0 && c->own.observer == me->observer &&
+                                  quorum_member_same_addresses(&c->own, me));
+
+    if (!is_same) {
+        quorum_port_free(c->port);
+        quorum_member_fini(&c->own);
+        quorum_member_copy(&c->own, me);
+        c->port = carrier_take_port(c);
+    }
+}
+
 static void carrier_listen(struct carrier *c)
 {
     int fds[QUORUM_PORT_ADDRESSES];
-    size_t n = quorum_port_listen(c->port, fds);
+    size_t n = c->port == NULL ? 0 : quorum_port_listen(c->port, fds);
 
     quorum_net_listen(c->net, fds, n);
     if (n == 0) {
@@ -181,15 +213,17 @@ static void carrier_listen(struct carrier *c)
 static void carrier_unlisten(struct carrier *c)
 {
     quorum_net_unlisten(c->net);
-    quorum_port_unlisten(c->port);
+    if (c->port != NULL) {
+        quorum_port_unlisten(c->port);
+    }
 }
 
 static void carrier_dial(struct carrier *c, int64_t sid)
 {
+    const struct quorum_member *m = member_of_lists(c, sid);
     struct net_address to[ADDRESSES_MAX];
-    size_t n = addresses_of(c, sid, to, ADDRESSES_MAX);
 
-    quorum_net_dial(c->net, sid, to, n);
+    quorum_net_dial(c->net, sid, to, m == NULL ? 0 : addresses_of(m, to));
 }
 
 /* ---- effects ---- */
@@ -252,8 +286,10 @@ static void carry_out(struct carrier *c, const struct quorum_effect *e)
         carrier_save_epoch(c, e);
         break;
     case QUORUM_DO_SAVE_CONFIG:
+        carrier_save_list(c, e->config);
+        break;
     case QUORUM_DO_ACTIVATE:
-        ASSERT(false); /* quorum.config_of is NULL: the list does not change */
+        carrier_activate_list(c, e->config);
         break;
     case QUORUM_DO_STOP:
         carrier_stop_role(c, e);
@@ -377,18 +413,18 @@ void carrier_durable(struct carrier *c, int64_t zxid)
     carrier_do(c, &(struct quorum_input){.kind = QUORUM_IN_LOG_DURABLE, .zxid = zxid});
 }
 
-void carrier_start(struct carrier *c, int64_t last_zxid, int64_t accepted_epoch,
-                   int64_t current_epoch, const struct history *history,
-                   const struct carrier_found *found)
+void carrier_start(struct carrier *c, const struct carrier_recovered *r)
 {
     uv_update_time(c->options.loop); /* what was recovered may have taken long */
     carrier_do(c, &(struct quorum_input){.kind = QUORUM_IN_START,
-                                         .zxid = last_zxid,
-                                         .accepted_epoch = accepted_epoch,
-                                         .current_epoch = current_epoch,
-                                         .history = history,
-                                         .diverged = found->diverged,
-                                         .damaged = found->damaged,
+                                         .zxid = r->last_zxid,
+                                         .accepted_epoch = r->accepted_epoch,
+                                         .current_epoch = r->current_epoch,
+                                         .history = r->history,
+                                         .next = r->next,
+                                         .next_is_saved = true,
+                                         .diverged = r->diverged,
+                                         .damaged = r->damaged,
                                          .deaf = c->port != NULL && !quorum_port_is_held(c->port)});
 }
 
@@ -433,7 +469,7 @@ struct carrier *carrier_new(const struct carrier_options *options)
     strbuf_init(&c->scratch, STRBUF_NO_LIMIT);
     c->quorum = quorum_new(&options->quorum);
     c->net = quorum_net_new(&net);
-    c->port = carrier_take_port(c);
+    carrier_follow_port(c);
     uv_timer_init(options->loop, &c->timer);
     c->timer.data = c;
     return c;
@@ -474,6 +510,7 @@ void carrier_free(struct carrier *c)
     quorum_free(c->quorum);
     quorum_effects_fini(&c->effects);
     strbuf_fini(&c->scratch);
+    quorum_member_fini(&c->own);
     uv_close((uv_handle_t *)&c->timer, on_carrier_closed);
 }
 

@@ -61,6 +61,8 @@ struct carrier_options {
     struct carrier_host host;
     /* The election's transport. */
     void (*notify)(void *arg, int64_t sid, struct bytes frame);
+    /* Of members: as the quorum has them now. */
+    void (*lists_changed)(void *arg, bool is_active);
     void *notify_arg;
 };
 
@@ -71,16 +73,16 @@ struct carrier *carrier_new(const struct carrier_options *options);
 void carrier_close(struct carrier *c);
 void carrier_free(struct carrier *c);
 
-/* Which marks of store/mark.h were found. */
-struct carrier_found {
-    bool diverged;
-    bool damaged;
+/* What was recovered. */
+struct carrier_recovered {
+    int64_t last_zxid, accepted_epoch, current_epoch;
+    const struct history *history;
+    const struct quorum_config *next; /* the list of members that was proposed; NULL: none */
+    bool diverged, damaged;           /* which marks of store/mark.h were found */
 };
 
-/* Once: what was recovered. */
-void carrier_start(struct carrier *c, int64_t last_zxid, int64_t accepted_epoch,
-                   int64_t current_epoch, const struct history *history,
-                   const struct carrier_found *found);
+/* Once. */
+void carrier_start(struct carrier *c, const struct carrier_recovered *r);
 
 /* An input of the election's transport or the member: now, or after the effects that are being
  * carried out; its bytes are copied if it has to wait. */

@@ -64,6 +64,51 @@ void carrier_save_epoch(struct carrier *c, const struct quorum_effect *e)
                    note_new(c, e->which, e->epoch));
 }
 
+/* ---- lists of members ---- */
+
+static void on_next_list_saved(void *arg, struct log_result *result)
+{
+    struct job_note note;
+
+    if (!note_take(arg, result, &note)) {
+        return;
+    }
+    if (result->rc != PAWL_OK) {
+        carrier_fail(note.carrier, result->rc, "the next list of members cannot be saved",
+                     result->error);
+        return;
+    }
+    carrier_do(note.carrier, &(struct quorum_input){.kind = QUORUM_IN_CONFIG_SAVED});
+}
+
+/* P10: a job before the record that proposes it is appended, so none is in the log without it. */
+void carrier_save_list(struct carrier *c, const struct quorum_config *next)
+{
+    carrier_hand_over(c);
+    log_save_next_list(c->options.jobs, next, on_next_list_saved, note_new(c, 0, 0));
+    c->options.lists_changed(c->options.notify_arg, false);
+}
+
+static void on_active_list_saved(void *arg, struct log_result *result)
+{
+    struct job_note note;
+
+    if (note_take(arg, result, &note) && result->rc != PAWL_OK) {
+        carrier_fail(note.carrier, result->rc, "the list of members cannot be saved",
+                     result->error);
+    }
+}
+
+void carrier_activate_list(struct carrier *c, const struct quorum_config *list)
+{
+    carrier_hand_over(c);
+    log_save_active_list(c->options.jobs, list, on_active_list_saved, note_new(c, 0, 0));
+    carrier_follow_port(c);
+    c->options.lists_changed(c->options.notify_arg, true);
+}
+
+/* ---- what is cut ---- */
+
 /* Nothing was touched, or it is cut. */
 static void report_cut(struct carrier *c, int64_t zxid)
 {

@@ -32,7 +32,8 @@ struct carrier {
     struct quorum *quorum;
     struct quorum_effects effects;
     struct quorum_net *net;
-    struct quorum_port *port; /* NULL: this server never leads */
+    struct quorum_port *port; /* NULL: this server does not lead */
+    struct quorum_member own; /* as in the last list that has this server */
     uv_timer_t timer;
     bool is_stepping;
     bool is_unplanned; /* the timer is not set for what the last steps wait for */
@@ -56,9 +57,14 @@ void carrier_step_member(struct carrier *c, const struct member_input *in);
 void carrier_hand_over(struct carrier *c);
 void carrier_fail(struct carrier *c, int code, const char *what, const char *why);
 
+/* This server's place in the list of members may be another one. */
+void carrier_follow_port(struct carrier *c);
+
 /* ---- carrier_history.c: what is done to the history, and waited for ---- */
 
 void carrier_save_epoch(struct carrier *c, const struct quorum_effect *e);
+void carrier_save_list(struct carrier *c, const struct quorum_config *next); /* NULL: none */
+void carrier_activate_list(struct carrier *c, const struct quorum_config *list);
 void carrier_truncate(struct carrier *c, int64_t zxid);
 void carrier_load(struct carrier *c, const struct quorum_effect *e);
 void carrier_stop_role(struct carrier *c, const struct quorum_effect *e);

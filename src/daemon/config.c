@@ -142,6 +142,11 @@ const char *config_text(const struct config *c, const char *name)
     return entry != NULL ? entry->text : NULL;
 }
 
+bool config_is_option(const struct config *c, const char *name)
+{
+    return config_value_of(c, name)->place.origin == CONFIG_OPTION;
+}
+
 bool config_is_given(const struct config *c, const char *name)
 {
     const char *rest;

@@ -194,8 +194,9 @@ struct config {
 
     struct config_lines warnings; /* to be logged by the caller */
 
+    char *file; /* that was read; NULL: none */
+
     /* Private to config*.c. */
-    char *file;
     char *dynamic_file_read;
     struct config_value *value; /* one per key */
     struct config_entry *entry; /* keys with a free part: server.N, authProvider.X */
@@ -244,6 +245,7 @@ bool config_reload(struct config *running, struct config *fresh, struct config_l
  * there is neither or the name is unknown. Lent until the key is set again. */
 const char *config_text(const struct config *c, const char *name);
 bool config_is_given(const struct config *c, const char *name);
+bool config_is_option(const struct config *c, const char *name); /* on the command line */
 
 /* The known key nearest to `name`, or NULL when nothing is near. Static memory. */
 const char *config_nearest(const char *name);

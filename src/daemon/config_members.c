@@ -212,31 +212,20 @@ static void read_dynamic_file(struct config *c, struct config_lines *errors)
     strbuf_fini(&text);
 }
 
-/* A list that was proposed and is newer counts beside the one in force: whoever has acknowledged it
- * must not decide anything without a quorum of both. This server cannot count two, so it does not
- * start: Apache's does, and ends the change. */
-static void check_nothing_is_proposed(struct config *c, struct config_lines *errors)
+/* A list that was proposed counts beside the one in force: it has to be readable. */
+static void check_proposed(struct config *c, struct config_lines *errors)
 {
     struct dynamic_files *files = NULL;
     struct quorum_config proposed;
     struct strbuf why;
     int rc;
 
-    if (c->file == NULL || !c->ensemble.reconfig_enabled) {
-        return;
-    }
     strbuf_init(&why, STRBUF_NO_LIMIT);
     rc = dynamic_files_open(c->file, &files, &why);
     if (rc == PAWL_OK) {
         rc = dynamic_files_proposed(files, &proposed, &why);
     }
     if (rc == PAWL_OK) {
-        if (proposed.version > c->ensemble.quorum.version) {
-            config_lines_add(errors,
-                             "%s.dynamic.next: a change of the members (version %" PRIx64
-                             ") was under way when this server was stopped, and it cannot end it",
-                             c->file, (uint64_t)proposed.version);
-        }
         quorum_config_fini(&proposed);
     } else if (rc != PAWL_ERR_NOT_FOUND) {
         config_lines_add(errors, "%s",
@@ -244,6 +233,23 @@ static void check_nothing_is_proposed(struct config *c, struct config_lines *err
     }
     strbuf_fini(&why);
     dynamic_files_close(files);
+}
+
+/* Where a list that changes is kept. */
+static void check_files(struct config *c, struct config_lines *errors)
+{
+    struct config_place place = config_place_of(c, "reconfigEnabled");
+
+    if (!c->ensemble.reconfig_enabled || !config_is_ensemble(c)) {
+        return;
+    }
+    if (c->file == NULL) {
+        config_fault(errors, &place, "reconfigEnabled",
+                     "a list of members that changes is kept beside the configuration file, and "
+                     "there is none");
+        return;
+    }
+    check_proposed(c, errors);
 }
 
 /* --- this server --- */
@@ -411,7 +417,6 @@ int config_finish_members(struct config *c, struct config_lines *errors)
 
     if (c->ensemble.dynamic_file != NULL) {
         read_dynamic_file(c, errors);
-        check_nothing_is_proposed(c, errors);
     }
     collect(c, "server.", errors);
     collect(c, "group.", errors);
@@ -434,5 +439,6 @@ int config_finish_members(struct config *c, struct config_lines *errors)
     }
     check_my_id(c, me, errors);
     check_limits(c, errors);
+    check_files(c, errors);
     return errors->n == before ? 0 : PAWL_ERR_CONFIG;
 }

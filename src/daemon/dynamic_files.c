@@ -251,11 +251,28 @@ static int point_to(struct dynamic_files *f, const char *suffix, bool without_cl
     return rc;
 }
 
+int dynamic_files_forget(struct dynamic_files *f)
+{
+    struct strbuf name;
+    int rc;
+
+    name_file(f, ".dynamic.next", &name);
+    rc = disk_remove(f->disk, strbuf_cstr(&name));
+    strbuf_fini(&name);
+    if (rc == PAWL_ERR_NOT_FOUND) {
+        return PAWL_OK;
+    }
+    if (rc == PAWL_OK) {
+        rc = disk_sync_folder(f->disk, "");
+    }
+    return rc == PAWL_OK ? rc : files_failed(f, rc);
+}
+
 /* None there: fine. One that cannot be read is not newer than anything. */
 static int forget_proposed(struct dynamic_files *f, int64_t version)
 {
     struct quorum_config proposed;
-    struct strbuf name, why;
+    struct strbuf why;
     int rc;
 
     strbuf_init(&why, STRBUF_NO_LIMIT);
@@ -271,13 +288,7 @@ static int forget_proposed(struct dynamic_files *f, int64_t version)
     } else if (rc != PAWL_ERR_CORRUPT) {
         return rc == PAWL_ERR_NOT_FOUND ? PAWL_OK : rc;
     }
-    name_file(f, ".dynamic.next", &name);
-    rc = disk_remove(f->disk, strbuf_cstr(&name));
-    strbuf_fini(&name);
-    if (rc == PAWL_OK) {
-        rc = disk_sync_folder(f->disk, "");
-    }
-    return rc == PAWL_OK ? rc : files_failed(f, rc);
+    return dynamic_files_forget(f);
 }
 
 int dynamic_files_activate(struct dynamic_files *f, const struct quorum_config *c, int64_t self)

@@ -46,13 +46,15 @@ struct dynamic_files *dynamic_files_on(struct disk *disk, const char *folder, co
 void dynamic_files_close(struct dynamic_files *f); /* NULL is allowed */
 const char *dynamic_files_error(struct dynamic_files *f);
 
-/* Each is on disk when it returns. Nothing but the tests calls these three yet: a server reads such
- * files, and will write them when it takes part in a reconfiguration. */
+/* Each is on disk when it returns. */
 int dynamic_files_back_up(struct dynamic_files *f);
 int dynamic_files_propose(struct dynamic_files *f, const struct quorum_config *c);
 /* `c` is in force from now on; what was proposed is forgotten unless it is newer. `self`: who we
  * are. */
 int dynamic_files_activate(struct dynamic_files *f, const struct quorum_config *c, int64_t self);
+
+/* What was proposed is not to be. */
+int dynamic_files_forget(struct dynamic_files *f);
 
 /* What was proposed last. PAWL_ERR_NOT_FOUND: nothing. PAWL_ERR_CORRUPT: `why` has a sentence. */
 int dynamic_files_proposed(struct dynamic_files *f, struct quorum_config *out, struct strbuf *why);

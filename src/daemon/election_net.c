@@ -36,7 +36,7 @@ struct election_peer {
     struct list node;
     struct election_net *net;
     int64_t id;
-    int index;                  /* in the configuration; -1: a stranger */
+    bool is_listed;             /* otherwise a stranger */
     struct election_link *link; /* NULL: not connected */
     struct dialler *dialler;
     struct strbuf waiting; /* a frame of which nothing has left */
@@ -71,12 +71,14 @@ struct election_listener {
 
 struct election_net {
     struct election_net_options options;
+    struct quorum_config active, next; /* of our own; the next one may be empty */
     struct strbuf hello;
     struct list peers;
     struct list links;
     size_t n_nameless, n_strangers;
     int64_t last_anonymous;
-    struct election_listener *listener;
+    struct election_listener *listener[ELECTION_LISTENERS_MAX]; /* freed when closed */
+    size_t n_listeners;
     uv_timer_t check; /* runs while somebody is nameless or a listener paused */
     size_t n_handles; /* open ones, and connections that are not freed */
     bool closing;
@@ -94,9 +96,18 @@ static void election_net_unref(struct election_net *net)
     if (--net->n_handles == 0) {
         ASSERT(net->closing);
         strbuf_fini(&net->hello);
-        free(net->listener);
+        quorum_config_fini(&net->active);
+        quorum_config_fini(&net->next);
         free(net);
     }
+}
+
+/* Where it is to be found from now on, or until then; NULL: it is in no list. */
+static const struct quorum_member *election_member(const struct election_net *net, int64_t id)
+{
+    int active = quorum_config_find(&net->active, id), next = quorum_config_find(&net->next, id);
+
+    return active >= 0 ? &net->active.member[active] : next >= 0 ? &net->next.member[next] : NULL;
 }
 
 static struct election_peer *election_find_peer(struct election_net *net, int64_t id)
@@ -122,19 +133,19 @@ static struct election_peer *election_add_peer(struct election_net *net, int64_t
     ASSERT(id != net->options.id);
     p->net = net;
     p->id = id;
-    p->index = quorum_config_find(net->options.config, id);
+    p->is_listed = election_member(net, id) != NULL;
     p->dialler = dialler_new(net->options.loop, election_dialled, p);
     strbuf_init(&p->waiting, STRBUF_NO_LIMIT);
     strbuf_init(&p->last, STRBUF_NO_LIMIT);
     list_push_back(&net->peers, &p->node);
-    net->n_strangers += p->index < 0;
+    net->n_strangers += !p->is_listed;
     return p;
 }
 
 static void election_drop_peer(struct election_peer *p)
 {
     ASSERT(p->link == NULL);
-    p->net->n_strangers -= p->index < 0;
+    p->net->n_strangers -= !p->is_listed;
     list_remove(&p->node);
     dialler_free(p->dialler);
     strbuf_fini(&p->waiting);
@@ -146,7 +157,7 @@ static void election_drop_peer(struct election_peer *p)
 /* Who is in no list is known only as long as it is connected or called back. */
 static void election_forget_stranger(struct election_peer *p)
 {
-    if (p->index < 0 && p->link == NULL && !dialler_is_busy(p->dialler)) {
+    if (!p->is_listed && p->link == NULL && !dialler_is_busy(p->dialler)) {
         election_drop_peer(p);
     }
 }
@@ -324,6 +335,7 @@ static size_t election_targets(const struct election_peer *p, struct net_address
                                size_t *n_told)
 {
     struct bytes rest = p->told == NULL ? BYTES_NULL : bytes_str(p->told);
+    const struct quorum_member *m = election_member(p->net, p->id);
     struct hello_address address;
     size_t n = 0;
 
@@ -333,12 +345,7 @@ static size_t election_targets(const struct election_peer *p, struct net_address
         }
     }
     *n_told = n;
-    for (size_t i = 0; p->index >= 0 && n < TARGETS; i++) {
-        const struct quorum_member *m = &p->net->options.config->member[p->index];
-
-        if (i == m->n_addresses) {
-            break;
-        }
+    for (size_t i = 0; m != NULL && i < m->n_addresses && n < TARGETS; i++) {
         out[n++] = (struct net_address){m->address[i].host, m->address[i].election_port};
     }
     return n;
@@ -373,7 +380,7 @@ static void election_not_dialled(struct election_peer *p, int error)
 {
     log_limited(LOG_INFO, "server %" PRId64 " cannot be reached for an election: %s", p->id,
                 dialler_strerror(error));
-    if (error == ECONNREFUSED && p->link == NULL && p->index >= 0) {
+    if (error == ECONNREFUSED && p->link == NULL && p->is_listed) {
         p->net->options.refused(p->net->options.arg, p->id);
         return;
     }
@@ -654,8 +661,8 @@ static void election_check_all(uv_timer_t *timer)
 {
     struct election_net *net = timer->data;
 
-    for (size_t i = 0; i < net->options.n_listeners; i++) {
-        struct election_listener *l = &net->listener[i];
+    for (size_t i = 0; i < net->n_listeners; i++) {
+        struct election_listener *l = net->listener[i];
 
         if (l->paused) {
             l->paused = false;
@@ -675,77 +682,161 @@ static void election_check_soon(struct election_net *net)
     }
 }
 
-/* --- the whole --- */
+/* --- who we are, and where --- */
 
+/* Who is in no list any more says what it said before. */
 static void election_make_hello(struct election_net *net)
 {
-    const struct quorum_config *c = net->options.config;
-    int me = quorum_config_find(c, net->options.id);
+    const struct quorum_member *me = election_member(net, net->options.id);
     struct hello h = {.version = HELLO_ONE_ADDRESS, .server_id = net->options.id};
     struct strbuf address;
 
+    if (me == NULL && net->hello.len > 0) {
+        return;
+    }
     strbuf_init(&address, STRBUF_NO_LIMIT);
-    if (me >= 0) {
-        const char *host = c->member[me].address[0].host;
+    if (me != NULL) {
+        const char *host = me->address[0].host;
 
         strbuf_printf(&address, strchr(host, ':') != NULL ? "[%s]:%d" : "%s:%d", host,
-                      c->member[me].address[0].election_port);
+                      me->address[0].election_port);
     } else {
         strbuf_append_str(&address, "0.0.0.0:0"); /* is to be ignored */
     }
     h.addresses = strbuf_bytes(&address);
-    strbuf_init(&net->hello, STRBUF_NO_LIMIT);
+    strbuf_clear(&net->hello);
     hello_write(&net->hello, &h);
     strbuf_fini(&address);
 }
 
-static void election_listen(struct election_net *net, size_t i, int fd)
+static void election_listener_closed(uv_handle_t *handle)
 {
-    struct election_listener *l = &net->listener[i];
+    struct election_listener *l = handle->data;
+    struct election_net *net = l->net;
 
-    l->net = net;
-    l->fd = fd;
-    uv_poll_init(net->options.loop, &l->poll, fd);
-    l->poll.data = l;
-    uv_poll_start(&l->poll, UV_READABLE, election_accept);
-    net->n_handles++;
+    free(l);
+    election_net_unref(net);
 }
+
+static void election_unlisten(struct election_net *net)
+{
+    for (size_t i = 0; i < net->n_listeners; i++) {
+        uv_poll_stop(&net->listener[i]->poll);
+        uv_close((uv_handle_t *)&net->listener[i]->poll, election_listener_closed);
+        close(net->listener[i]->fd);
+    }
+    net->n_listeners = 0;
+}
+
+void election_net_listen(struct election_net *net, const int *fds, size_t n)
+{
+    ASSERT(n <= ELECTION_LISTENERS_MAX);
+    election_unlisten(net);
+    for (size_t i = 0; i < n; i++) {
+        struct election_listener *l = must_zalloc(sizeof(*l));
+
+        l->net = net;
+        l->fd = fds[i];
+        uv_poll_init(net->options.loop, &l->poll, fds[i]);
+        l->poll.data = l;
+        uv_poll_start(&l->poll, UV_READABLE, election_accept);
+        net->listener[net->n_listeners++] = l;
+        net->n_handles++;
+    }
+}
+
+/* --- the lists --- */
+
+static void election_add_members(struct election_net *net, const struct quorum_config *c)
+{
+    for (size_t i = 0; i < c->n_members; i++) {
+        int64_t id = c->member[i].id;
+
+        if (id != net->options.id && election_find_peer(net, id) == NULL) {
+            election_add_peer(net, id);
+        }
+    }
+}
+
+/* Who it is now, and whether what is connected is still at its place. */
+static void election_look_at_peer(struct election_peer *p, bool was_elsewhere)
+{
+    bool is_listed = election_member(p->net, p->id) != NULL;
+
+    p->net->n_strangers += (size_t)p->is_listed - (size_t)is_listed;
+    p->is_listed = is_listed;
+    if (was_elsewhere && is_listed) {
+        if (p->link != NULL) {
+            election_close_link(p->link);
+        }
+        dialler_cancel(p->dialler);
+        p->knock_again_ms = 0;
+    }
+    election_forget_stranger(p);
+}
+
+static bool election_is_elsewhere(const struct quorum_member *was, const struct quorum_member *is)
+{
+    if (was == NULL || is == NULL || was->n_addresses != is->n_addresses) {
+        return was != NULL && is != NULL;
+    }
+    for (size_t i = 0; i < is->n_addresses; i++) {
+        if (strcmp(was->address[i].host, is->address[i].host) != 0 ||
+            was->address[i].election_port != is->address[i].election_port) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void election_net_follow(struct election_net *net, const struct quorum_config *active,
+                         const struct quorum_config *next)
+{
+    struct quorum_config before = net->active;
+    struct list *item, *following;
+
+    ASSERT(!net->closing);
+    quorum_config_fini(&net->next);
+    quorum_config_copy(&net->active, active);
+    if (next != NULL) {
+        quorum_config_copy(&net->next, next);
+    }
+    election_make_hello(net);
+    for (item = net->peers.next; item != &net->peers; item = following) {
+        struct election_peer *p = container_of(item, struct election_peer, node);
+        int was = quorum_config_find(&before, p->id);
+
+        following = item->next;
+        election_look_at_peer(p, election_is_elsewhere(was < 0 ? NULL : &before.member[was],
+                                                       election_member(net, p->id)));
+    }
+    quorum_config_fini(&before);
+    election_add_members(net, &net->active);
+    election_add_members(net, &net->next);
+}
+
+/* --- the whole --- */
 
 struct election_net *election_net_new(const struct election_net_options *options)
 {
     struct election_net *net = must_zalloc(sizeof(*net));
-    const struct quorum_config *c = options->config;
 
     ASSERT(options->connect_ms > 0 && options->hello_ms > 0);
     net->options = *options;
     list_init(&net->peers);
     list_init(&net->links);
-    election_make_hello(net);
-    for (size_t i = 0; i < c->n_members; i++) {
-        if (c->member[i].id != options->id) {
-            election_add_peer(net, c->member[i].id);
-        }
-    }
+    strbuf_init(&net->hello, STRBUF_NO_LIMIT);
     uv_timer_init(options->loop, &net->check);
     net->check.data = net;
     net->n_handles = 1;
-    net->listener = must_zalloc((options->n_listeners + 1) * sizeof(*net->listener));
-    for (size_t i = 0; i < options->n_listeners; i++) {
-        election_listen(net, i, options->listeners[i]);
-    }
+    election_net_follow(net, options->config, NULL);
+    election_net_listen(net, options->listeners, options->n_listeners);
     return net;
 }
 
 static void election_check_closed(uv_handle_t *handle)
 {
     election_net_unref(handle->data);
-}
-
-static void election_listener_closed(uv_handle_t *handle)
-{
-    struct election_listener *l = handle->data;
-
-    election_net_unref(l->net);
 }
 
 void election_net_free(struct election_net *net)
@@ -757,9 +848,6 @@ void election_net_free(struct election_net *net)
     while (!list_empty(&net->peers)) {
         election_drop_peer(container_of(net->peers.next, struct election_peer, node));
     }
-    for (size_t i = 0; i < net->options.n_listeners; i++) {
-        uv_close((uv_handle_t *)&net->listener[i].poll, election_listener_closed);
-        close(net->listener[i].fd);
-    }
+    election_unlisten(net);
     uv_close((uv_handle_t *)&net->check, election_check_closed);
 }

@@ -23,10 +23,12 @@
 
 struct election_net;
 
+enum { ELECTION_LISTENERS_MAX = 8 };
+
 struct election_net_options {
     uv_loop_t *loop;
     int64_t id;                         /* of this server */
-    const struct quorum_config *config; /* stays the caller's, and as it is */
+    const struct quorum_config *config; /* copied */
     const int *listeners;               /* listening sockets, taken over */
     size_t n_listeners;
     int connect_ms; /* cnxTimeout */
@@ -43,6 +45,14 @@ struct election_net *election_net_new(const struct election_net_options *options
 
 /* Nothing is called any more; the memory goes when the loop has run on. */
 void election_net_free(struct election_net *net);
+
+/* The members are these from now on, and, if that is not NULL, about to be those: both are copied.
+ * A connection to a member that is elsewhere now is closed. */
+void election_net_follow(struct election_net *net, const struct quorum_config *active,
+                         const struct quorum_config *next);
+
+/* Listening sockets in the place of those before; taken over. */
+void election_net_listen(struct election_net *net, const int *fds, size_t n);
 
 /* A notification with its length in front. To a server that is in no list only while it is
  * connected. */

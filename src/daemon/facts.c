@@ -151,20 +151,33 @@ static void facts_fill_host(struct host *h)
     f->known.log_dir = f->log_dir;
 }
 
-static void facts_fill_ensemble(struct facts *f, const struct config *c)
+/* Who is in no list any more listens where it did. */
+static void facts_fill_ensemble(struct host *h)
 {
-    const struct quorum_config *q = &c->ensemble.quorum;
-    const struct quorum_member *me = &q->member[quorum_config_find(q, c->ensemble.my_id)];
+    struct facts *f = &h->facts;
+    const struct quorum_config *q = host_members(h);
+    int index = quorum_config_find(q, h->config->ensemble.my_id);
 
-    strbuf_init(&f->membership, STRBUF_NO_LIMIT);
+    strbuf_clear(&f->membership);
     quorum_config_write(q, &f->membership);
     f->known.membership = strbuf_cstr(&f->membership);
-    f->known.server_id = me->id;
-    f->known.init_limit = c->ensemble.init_limit;
-    f->known.sync_limit = c->ensemble.sync_limit;
-    f->known.quorum_port = me->address[0].quorum_port;
-    f->known.election_port = me->address[0].election_port;
-    f->known.observer = me->observer;
+    f->known.server_id = h->config->ensemble.my_id;
+    f->known.init_limit = h->config->ensemble.init_limit;
+    f->known.sync_limit = h->config->ensemble.sync_limit;
+    if (index >= 0) {
+        f->known.quorum_port = q->member[index].address[0].quorum_port;
+        f->known.election_port = q->member[index].address[0].election_port;
+        f->known.observer = q->member[index].observer;
+    }
+}
+
+void facts_changed(struct host *h)
+{
+    if (h->peers != NULL) {
+        facts_fill_ensemble(h);
+    }
+    h->facts.known.client_port = h->port;
+    host_step(h, &(struct member_input){.kind = MEMBER_FACTS, .facts = &h->facts.known});
 }
 
 void facts_fini(struct facts *f)
@@ -178,7 +191,8 @@ void facts_start(struct host *h)
     facts_fill_system(&h->facts);
     facts_fill_host(h);
     if (config_is_ensemble(h->config)) {
-        facts_fill_ensemble(&h->facts, h->config);
+        strbuf_init(&h->facts.membership, STRBUF_NO_LIMIT);
+        facts_fill_ensemble(h);
     }
     facts_measure(h);
     facts_look(h);

@@ -39,6 +39,9 @@ struct facts {
 /* When all else of the host is open: tells the member, and goes on telling it. */
 void facts_start(struct host *h);
 
+/* The members, or where clients connect, are others now. Not from within a step. */
+void facts_changed(struct host *h);
+
 /* When the member is gone. */
 void facts_fini(struct facts *f);
 

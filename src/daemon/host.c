@@ -253,6 +253,8 @@ static void on_tick(uv_timer_t *timer)
 
     h->tick_is_due = true;
     acceptor_keep_place(h);
+    host_ensemble_tick(h);
+    acceptor_move_again(h);
     show_health(h);
 }
 
@@ -579,6 +581,8 @@ static int take_port(struct host *h, struct host_error *error)
         return host_set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
     }
     h->listeners[LISTENER_PORT].kind = c->tls.unified ? LINK_EITHER : LINK_PLAIN;
+    h->place.address = c->net.client_address == NULL ? NULL : must_strdup(c->net.client_address);
+    h->place.port = c->net.client_port;
     log_info("binding to port %s:%d%s", c->net.client_address == NULL ? "*" : c->net.client_address,
              h->port, c->tls.unified ? ", for TLS and plain" : "");
     return PAWL_OK;
@@ -926,6 +930,7 @@ void host_close(struct host *h)
     secure_close(&h->secure);
     logins_close(&h->logins);
     free(h->openings.buffer);
+    free(h->place.address);
     free(h->buffer);
     free(h);
 }

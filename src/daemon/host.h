@@ -20,6 +20,7 @@
 struct config;
 struct disk;
 struct host;
+struct quorum_config;
 struct server;
 
 enum { HOST_ERROR_BYTES = 1280 };
@@ -99,6 +100,9 @@ struct host_snapshot host_last_snapshot(const struct host *h);
 void host_close(struct host *h);
 /* As if the process had been killed: what has not been given to the log yet is lost. */
 void host_drop(struct host *h);
+
+/* Who belongs to the ensemble now. On the host's thread. */
+const struct quorum_config *host_members(const struct host *h);
 
 int host_port(const struct host *h);                /* -1: no TCP listener */
 int host_secure_port(const struct host *h);         /* -1: none for TLS */

@@ -2,10 +2,12 @@
 /* host_ensemble.c - a host among others: what its member's quorum asks for, and what the others
  * send. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "base/logging.h"
 #include "daemon/config.h"
+#include "daemon/dynamic_files.h"
 #include "daemon/host_internal.h"
 #include "daemon/options.h"
 #include "daemon/peers.h"
@@ -50,6 +52,19 @@ static void host_snapshot(void *arg, link_id link, struct snapshot_taker *taker,
     carrier_snapshot(peers_carrier(h->peers), link, taker, zxid);
 }
 
+static const struct quorum *host_quorum(void *arg)
+{
+    struct host *h = arg;
+
+    return carrier_quorum(peers_carrier(h->peers));
+}
+
+const struct quorum_config *host_members(const struct host *h)
+{
+    return h->peers == NULL ? &h->config->ensemble.quorum
+                            : quorum_active_config(host_quorum((struct host *)h));
+}
+
 static void host_standing(void *arg, struct role_standing *out)
 {
     struct host *h = arg;
@@ -57,7 +72,7 @@ static void host_standing(void *arg, struct role_standing *out)
 
     *out = (struct role_standing){
         .leader = s.leader,
-        .n_voters = h->config->ensemble.quorum.n_voters,
+        .n_voters = host_members(h)->n_voters,
         .n_learners = s.n_links,
         .n_synced_followers = s.n_learners - s.n_synced_observers - s.n_synced_non_voting,
         .n_synced_non_voting = s.n_synced_non_voting,
@@ -114,7 +129,9 @@ void host_ensemble_place(struct host *h, struct member_ensemble *out)
 {
     *out = (struct member_ensemble){
         .ask = host_ask,
-        .config = &h->config->ensemble.quorum,
+        .quorum = host_quorum,
+        .least_voters = h->config->ensemble.standalone_enabled ? 2 : 1,
+        .several_addresses = h->config->ensemble.multi_address,
         .snapshot = host_snapshot,
         .standing = host_standing,
         .is_looking = host_is_looking,
@@ -122,8 +139,77 @@ void host_ensemble_place(struct host *h, struct member_ensemble *out)
     };
 }
 
+/* ---- the list of members ---- */
+
+/* In the middle of a step. */
+static void host_members_changed(void *arg)
+{
+    struct host *h = arg;
+
+    h->members_changed = true;
+}
+
+void host_ensemble_tick(struct host *h)
+{
+    const struct quorum_config *list = host_members(h);
+    int index = quorum_config_find(list, h->config->ensemble.my_id);
+
+    if (!h->members_changed) {
+        return;
+    }
+    h->members_changed = false;
+    facts_changed(h);
+    if (index >= 0 && list->member[index].client_host != NULL) {
+        acceptor_move(h, list->member[index].client_host, list->member[index].client_port);
+    }
+}
+
+static int open_lists(struct host *h, struct strbuf *why)
+{
+    int rc = dynamic_files_open(h->config->file, &h->lists, why);
+
+    if (rc == PAWL_OK && h->config->ensemble.dynamic_file == NULL) {
+        rc = dynamic_files_back_up(h->lists);
+        if (rc != PAWL_OK) {
+            strbuf_printf(why,
+                          "reconfigEnabled=true: this server rewrites its configuration when the "
+                          "members change, and cannot: %s",
+                          dynamic_files_error(h->lists));
+        }
+    }
+    return rc;
+}
+
+/* The files of a list that may change. PAWL_OK, and `next` has whom it was to have, if anybody. */
+static int host_open_lists(struct host *h, struct quorum_config *next, char *reason,
+                           size_t reason_bytes)
+{
+    struct strbuf why;
+    int rc;
+
+    strbuf_init(&why, STRBUF_NO_LIMIT);
+    quorum_config_init(next);
+    rc = open_lists(h, &why);
+    if (rc == PAWL_OK) {
+        rc = dynamic_files_proposed(h->lists, next, &why);
+        rc = rc == PAWL_ERR_NOT_FOUND ? PAWL_OK : rc;
+    }
+    if (rc == PAWL_OK && next->version <= h->config->ensemble.quorum.version) {
+        quorum_config_fini(next);
+        rc = dynamic_files_forget(h->lists); /* it is in force: a crash came in between */
+    }
+    if (rc != PAWL_OK) {
+        snprintf(reason, reason_bytes, "%s",
+                 why.len > 0 ? strbuf_cstr(&why) : dynamic_files_error(h->lists));
+    }
+    strbuf_fini(&why);
+    return rc;
+}
+
 int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason_bytes)
 {
+    bool lists_change = h->config->ensemble.reconfig_enabled;
+    struct quorum_config next;
     struct peers_options options = {.loop = &h->loop,
                                     .config = h->config,
                                     .jobs = &h->jobs,
@@ -132,10 +218,16 @@ int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason
                                              .hand_over = host_hand_over_now,
                                              .fail = host_ensemble_fail},
                                     .touches = member_touches,
-                                    .member = h->member};
+                                    .member = h->member,
+                                    .config_of = lists_change ? member_config_of : NULL,
+                                    .members_changed = host_members_changed};
     struct epochs epochs;
     int rc = epoch_start(h->data_disk, STORE_FOLDER, zxid, &epochs, reason, reason_bytes);
 
+    quorum_config_init(&next);
+    if (rc == PAWL_OK && lists_change) {
+        rc = host_open_lists(h, &next, reason, reason_bytes);
+    }
     if (rc != PAWL_OK) {
         return rc;
     }
@@ -143,15 +235,24 @@ int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason
         history_fini(&h->history);
         history_begin(&h->history, zxid);
     }
-    h->jobs = (struct log_jobs){.thread = h->txnlog,
+    h->jobs = (struct log_jobs){.lists = h->lists,
+                                .self = h->config->ensemble.my_id,
+                                .thread = h->txnlog,
                                 .snapshots = h->snapshots,
                                 .data_disk = h->data_disk,
                                 .log_disk = h->log_disk};
     options_for_recovery(h->config, &h->jobs.recovery);
     entropy_fill(&options.seed, sizeof(options.seed));
     h->peers = peers_new(&options, &h->election_ports);
-    carrier_start(peers_carrier(h->peers), zxid, epochs.accepted, epochs.current, &h->history,
-                  &(struct carrier_found){.diverged = h->had_diverged, .damaged = h->had_damage});
+    carrier_start(peers_carrier(h->peers),
+                  &(struct carrier_recovered){.last_zxid = zxid,
+                                              .accepted_epoch = epochs.accepted,
+                                              .current_epoch = epochs.current,
+                                              .history = &h->history,
+                                              .next = next.n_members > 0 ? &next : NULL,
+                                              .diverged = h->had_diverged,
+                                              .damaged = h->had_damage});
+    quorum_config_fini(&next);
     return PAWL_OK;
 }
 
@@ -220,5 +321,6 @@ void host_ensemble_flush(struct host *h)
 void host_ensemble_free(struct host *h)
 {
     election_ports_give_up(&h->election_ports);
+    dynamic_files_close(h->lists);
     history_fini(&h->history);
 }

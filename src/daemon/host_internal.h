@@ -70,6 +70,12 @@ struct host {
     bool accepting_paused; /* then accept_again runs */
     int accept_error;      /* why, if it was not the reserve: errno of accept(2) */
     int port;
+    struct {           /* where clients connect, or are to: the list of members has a say in it */
+        char *address; /* NULL: everywhere */
+        int port;
+        bool is_due;
+        int64_t next_ms; /* when it is tried again */
+    } place;
     int secure_port; /* -1: none */
     _Atomic bool stop_wanted;
     _Atomic bool reload_wanted;
@@ -102,6 +108,8 @@ struct host {
     struct election_ports election_ports; /* until the peers have them */
     struct history history;               /* as recovered */
     int64_t first_log;                    /* the quorum knows that logs before it are purged */
+    bool members_changed;                 /* and not everybody was told */
+    struct dynamic_files *lists;          /* of members; NULL: these do not change */
     struct log_jobs jobs;
     struct peers *peers; /* NULL: it stands alone */
 
@@ -152,9 +160,14 @@ void host_ensemble_durable(struct host *h, int64_t zxid);
 /* Logs from before `first_log` are purged. */
 void host_ensemble_trimmed(struct host *h, int64_t first_log);
 void host_ensemble_flush(struct host *h);
+void host_ensemble_tick(struct host *h);
 void host_ensemble_free(struct host *h);
 
-/* acceptor.c: takes connections from the listening socket `fd` from now on, as listeners[index]. */
+/* acceptor.c: clients connect there from now on. If it cannot be had, it is tried again, and they
+ * still find the old place. Where --port says something, that counts. */
+void acceptor_move(struct host *h, const char *address, int port);
+void acceptor_move_again(struct host *h); /* every tick */
+/* takes connections from the listening socket `fd` from now on, as listeners[index]. */
 void acceptor_start(struct host *h, int index, int fd);
 /* A Unix socket whose name was removed cannot be connected to: it is made again. */
 void acceptor_keep_place(struct host *h);

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
+#include "daemon/dynamic_files.h"
 #include "daemon/snapshot_thread.h"
 #include "daemon/txnlog_thread.h"
 #include "pawl/error.h"
@@ -32,6 +33,8 @@ struct log_task {
     struct log_jobs *jobs;
     const char *file;
     int64_t number; /* an epoch or a zxid */
+    struct quorum_config list;
+    bool has_list;
     log_done_fn done;
     void *arg;
     struct log_result result;
@@ -43,6 +46,7 @@ static void log_task_done(struct log_job *job)
 
     task->result.rc = job->rc;
     task->done(task->arg, &task->result);
+    quorum_config_fini(&task->list);
     free(task);
 }
 
@@ -87,6 +91,54 @@ void log_save_epoch(struct log_jobs *jobs, const char *file, int64_t epoch, log_
     log_task_start(jobs,
                    &(struct log_task){.file = file, .number = epoch, .done = done, .arg = arg},
                    run_epoch);
+}
+
+static int lists_failed(struct log_task *task, int rc)
+{
+    if (rc != PAWL_OK) {
+        snprintf(task->result.error, sizeof(task->result.error), "%s",
+                 dynamic_files_error(task->jobs->lists));
+    }
+    return rc;
+}
+
+static int run_next_list(struct log_job *job, struct txnlog *log)
+{
+    struct log_task *task = container_of(job, struct log_task, job);
+    struct dynamic_files *files = task->jobs->lists;
+
+    (void)log;
+    return lists_failed(task, task->has_list ? dynamic_files_propose(files, &task->list)
+                                             : dynamic_files_forget(files));
+}
+
+static int run_active_list(struct log_job *job, struct txnlog *log)
+{
+    struct log_task *task = container_of(job, struct log_task, job);
+
+    (void)log;
+    return lists_failed(task,
+                        dynamic_files_activate(task->jobs->lists, &task->list, task->jobs->self));
+}
+
+void log_save_next_list(struct log_jobs *jobs, const struct quorum_config *next, log_done_fn done,
+                        void *arg)
+{
+    struct log_task task = {.has_list = next != NULL, .done = done, .arg = arg};
+
+    if (next != NULL) {
+        quorum_config_copy(&task.list, next);
+    }
+    log_task_start(jobs, &task, run_next_list);
+}
+
+void log_save_active_list(struct log_jobs *jobs, const struct quorum_config *list, log_done_fn done,
+                          void *arg)
+{
+    struct log_task task = {.has_list = true, .done = done, .arg = arg};
+
+    quorum_config_copy(&task.list, list);
+    log_task_start(jobs, &task, run_active_list);
 }
 
 /* A snapshot of what is to be dropped must not come to be afterwards. */

@@ -3,6 +3,7 @@
  *
  *   flush      all that was appended is on disk
  *   epoch      a number of epoch.h is on disk
+ *   lists      of members are on disk
  *   truncate   what is left without what is behind a zxid is loaded, then the rest goes
  *   reading    a range of transactions, in pieces, as packets for a learner
  *   spool      a leader's snapshot comes in, replaces everything and is loaded
@@ -18,11 +19,15 @@
 #include "base/bytes.h"
 #include "store/recovery.h"
 
+struct dynamic_files;
+struct quorum_config;
 struct snapshot_thread;
 struct txnlog_thread;
 
 /* Outlives all jobs. */
 struct log_jobs {
+    struct dynamic_files *lists; /* of members; NULL: theirs does not change */
+    int64_t self;                /* who we are in them */
     struct txnlog_thread *thread;
     struct snapshot_thread *snapshots; /* is kept from writing what is to be dropped; NULL: none */
     struct disk *data_disk;
@@ -49,6 +54,12 @@ void log_flush(struct log_jobs *jobs, log_done_fn done, void *arg);
 /* `file` is a name of epoch.h, and stays. */
 void log_save_epoch(struct log_jobs *jobs, const char *file, int64_t epoch, log_done_fn done,
                     void *arg);
+
+/* The next list of members, or none; the active one (dynamic_files.h). Copied. */
+void log_save_next_list(struct log_jobs *jobs, const struct quorum_config *next, log_done_fn done,
+                        void *arg);
+void log_save_active_list(struct log_jobs *jobs, const struct quorum_config *list, log_done_fn done,
+                          void *arg);
 
 void log_truncate(struct log_jobs *jobs, int64_t zxid, log_done_fn done, void *arg);
 

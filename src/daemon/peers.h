@@ -25,10 +25,14 @@ void election_ports_give_up(struct election_ports *ports);
 
 struct peers_options {
     uv_loop_t *loop;
-    const struct config *config; /* stays the caller's, and as it is */
+    const struct config *config; /* stays the caller's; members as they were at the start */
     struct log_jobs *jobs;
     struct carrier_host host;
     void (*touches)(void *member, struct strbuf *out); /* of quorum.h */
+    /* Of quorum.h; NULL: the members are for ever those of `config`. */
+    bool (*config_of)(struct bytes payload, struct bytes *text);
+    /* The active list of members is another one. Not to step anything. */
+    void (*members_changed)(void *arg);
     void *member;
     uint64_t seed;
 };

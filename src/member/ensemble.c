@@ -34,6 +34,17 @@ void ensemble_free(struct ensemble *e)
     free(e);
 }
 
+bool member_config_of(struct bytes payload, struct bytes *text)
+{
+    struct txn txn;
+
+    if (txn_read(payload, &txn) != TXN_OK || txn.op.type != TXN_RECONFIG) {
+        return false;
+    }
+    *text = txn.op.data;
+    return true;
+}
+
 void member_touches(void *member, struct strbuf *out)
 {
     struct member *m = member;
@@ -46,6 +57,11 @@ void member_touches(void *member, struct strbuf *out)
 void ensemble_ask(struct member *m, const struct quorum_input *in)
 {
     m->ensemble->to.ask(m->ensemble->to.host, in);
+}
+
+const struct quorum *ensemble_quorum(const struct member *m)
+{
+    return m->ensemble->to.quorum(m->ensemble->to.host);
 }
 
 void ensemble_standing(struct role *r, struct role_standing *out)
@@ -100,7 +116,7 @@ static void check_tree(struct member *m)
  * outside the digest: the tree may have come from a server alone, or from one with another list. */
 static void show_config(struct member *m)
 {
-    const struct quorum_config *config = m->ensemble->to.config;
+    const struct quorum_config *config = quorum_active_config(ensemble_quorum(m));
     struct strbuf *text = &m->ensemble->data;
 
     strbuf_clear(text);

@@ -25,7 +25,6 @@
 #include "server/role.h"
 
 struct member;
-struct quorum_config;
 struct snapshot_taker;
 
 /* What a member among others needs. */
@@ -33,7 +32,10 @@ struct member_ensemble {
     /* PROPOSE, FORWARD, ANSWER, SYNC, RESIGN. What it points to is lent for the call. */
     void (*ask)(void *host, const struct quorum_input *in);
 
-    const struct quorum_config *config; /* as clients find it in the tree; stays with the host */
+    /* To be asked, not to be stepped. */
+    const struct quorum *(*quorum)(void *host);
+    size_t least_voters;    /* that clients may leave in the list of members */
+    bool several_addresses; /* per member are allowed in it */
 
     /* The tree that `link` was promised, as it is at `zxid`; the taker is the host's. It fills
      * while MEMBER_SNAPSHOT_SLICE goes on. */
@@ -47,6 +49,9 @@ struct member_ensemble {
     bool (*is_looking)(void *host);
     void *host;
 };
+
+/* quorum_options.config_of. */
+bool member_config_of(struct bytes payload, struct bytes *text);
 
 /* What a PING is answered with: quorum_options.touches, with the member as host. */
 void member_touches(void *member, struct strbuf *out);
@@ -69,6 +74,7 @@ struct ensemble *ensemble_new(const struct member_ensemble *to);
 void ensemble_free(struct ensemble *e);
 
 void ensemble_ask(struct member *m, const struct quorum_input *in);
+const struct quorum *ensemble_quorum(const struct member *m);
 void ensemble_standing(struct role *r, struct role_standing *out);
 
 /* The member's part of what a step of the quorum asks for. */

@@ -5,6 +5,8 @@
 #include "base/assert.h"
 #include "base/logging.h"
 #include "member/member_internal.h"
+#include "pawl/error.h"
+#include "quorum/config_change.h"
 #include "server/forwarded.h"
 #include "server/handshake.h"
 
@@ -45,6 +47,63 @@ static void leader_revalidate(struct role *r, int64_t session_id, int32_t timeou
     }
 }
 
+/* ---- the list of members ---- */
+
+/* It is proposed only if enough of its voters are there to commit it, and one after the other: who
+ * leads needs quorums of both lists until then. */
+static int propose_members(const struct quorum *quorum, const struct quorum_config *next,
+                           struct strbuf *text)
+{
+    if (!quorum_could_commit(quorum, next)) {
+        log_info("Reconfig failed - there must be a connected and synced quorum in new "
+                 "configuration");
+        return PAWL_ERR_NEW_CONFIG_NO_QUORUM;
+    }
+    quorum_config_write(next, text);
+    return PAWL_OK;
+}
+
+static int change_members(struct member *m, const struct request *q, int64_t zxid,
+                          struct strbuf *text)
+{
+    const struct quorum *quorum = ensemble_quorum(m);
+    struct config_change change = {.joining = q->joining,
+                                   .leaving = q->leaving,
+                                   .members = q->members,
+                                   .version = zxid,
+                                   .least_voters = m->ensemble->to.least_voters,
+                                   .several_addresses = m->ensemble->to.several_addresses};
+    struct quorum_config next;
+    struct strbuf why;
+    int rc;
+
+    strbuf_init(&why, STRBUF_NO_LIMIT);
+    rc = quorum_config_change(quorum_active_config(quorum), &change, &next, &why);
+    if (rc == PAWL_OK) {
+        rc = propose_members(quorum, &next, text);
+        quorum_config_fini(&next);
+    } else {
+        log_info("a list of members that was asked for is refused: %s", strbuf_cstr(&why));
+    }
+    strbuf_fini(&why);
+    return rc;
+}
+
+static int leader_change_members(struct role *r, const struct request *q, int64_t zxid,
+                                 struct strbuf *text)
+{
+    struct member *m = member_of(r);
+    const struct quorum *quorum = ensemble_quorum(m);
+
+    if (quorum_is_changing(quorum)) {
+        return PAWL_ERR_RECONFIG_IN_PROGRESS;
+    }
+    if (q->config_id != -1 && q->config_id != quorum_active_config(quorum)->version) {
+        return PAWL_ERR_BAD_VERSION;
+    }
+    return change_members(m, q, zxid, text);
+}
+
 void role_leader_init(struct role *r)
 {
     *r = (struct role){.kind = ROLE_LEADER,
@@ -52,6 +111,7 @@ void role_leader_init(struct role *r)
                        .submit = leader_submit,
                        .sync = leader_sync,
                        .revalidate = leader_revalidate,
+                       .change_members = leader_change_members,
                        .standing = ensemble_standing};
 }
 

@@ -56,7 +56,7 @@ static char *copy_text(const char *text)
     return text != NULL ? must_strdup(text) : NULL;
 }
 
-static void copy_member(struct quorum_member *to, const struct quorum_member *from)
+void quorum_member_copy(struct quorum_member *to, const struct quorum_member *from)
 {
     *to = *from;
     to->address = must_alloc(from->n_addresses * sizeof *to->address);
@@ -73,9 +73,51 @@ void quorum_config_copy(struct quorum_config *to, const struct quorum_config *fr
     *to = *from;
     to->member = must_alloc((from->n_members + 1) * sizeof *to->member);
     for (size_t i = 0; i < from->n_members; i++) {
-        copy_member(&to->member[i], &from->member[i]);
+        quorum_member_copy(&to->member[i], &from->member[i]);
     }
     quorum_config_invariants(to);
+}
+
+/* The sets are by index, so they are made anew. */
+static void find_voters(struct quorum_config *c)
+{
+    c->voters = QUORUM_SET_EMPTY;
+    c->n_voters = 0;
+    for (size_t i = 0; i < c->n_members; i++) {
+        if (!c->member[i].observer) {
+            quorum_set_add(&c->voters, (int)i);
+            c->n_voters++;
+        }
+    }
+}
+
+void quorum_config_insert(struct quorum_config *c, const struct quorum_member *m)
+{
+    size_t at = c->n_members;
+
+    ASSERT(c->n_members < QUORUM_MEMBERS_MAX);
+    c->member = must_realloc(c->member, (c->n_members + 1) * sizeof(*c->member));
+    for (; at > 0 && c->member[at - 1].id > m->id; at--) {
+        c->member[at] = c->member[at - 1];
+    }
+    c->member[at] = *m;
+    c->n_members++;
+    find_voters(c);
+}
+
+void quorum_config_remove(struct quorum_config *c, int64_t id)
+{
+    int at = quorum_config_find(c, id);
+
+    if (at < 0) {
+        return;
+    }
+    quorum_member_fini(&c->member[at]);
+    c->n_members--;
+    for (size_t i = (size_t)at; i < c->n_members; i++) {
+        c->member[i] = c->member[i + 1];
+    }
+    find_voters(c);
 }
 
 int quorum_config_find(const struct quorum_config *c, int64_t id)
@@ -161,7 +203,7 @@ static bool config_same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-static bool config_same_addresses(const struct quorum_member *a, const struct quorum_member *b)
+bool quorum_member_same_addresses(const struct quorum_member *a, const struct quorum_member *b)
 {
     if (a->n_addresses != b->n_addresses) {
         return false;
@@ -178,7 +220,7 @@ static bool config_same_addresses(const struct quorum_member *a, const struct qu
 
 static bool config_same_member(const struct quorum_member *a, const struct quorum_member *b)
 {
-    return a->id == b->id && a->observer == b->observer && config_same_addresses(a, b) &&
+    return a->id == b->id && a->observer == b->observer && quorum_member_same_addresses(a, b) &&
            config_same_text(a->client_host, b->client_host) && a->client_port == b->client_port;
 }
 
@@ -199,8 +241,8 @@ bool quorum_config_same_voter(const struct quorum_config *a, const struct quorum
                               int64_t id)
 {
     return quorum_config_is_voter(a, id) && quorum_config_is_voter(b, id) &&
-           config_same_addresses(&a->member[quorum_config_find(a, id)],
-                                 &b->member[quorum_config_find(b, id)]);
+           quorum_member_same_addresses(&a->member[quorum_config_find(a, id)],
+                                        &b->member[quorum_config_find(b, id)]);
 }
 
 bool quorum_config_same_members(const struct quorum_config *a, const struct quorum_config *b)

@@ -71,7 +71,13 @@ struct quorum_config {
 void quorum_config_init(struct quorum_config *c);
 void quorum_config_fini(struct quorum_config *c);
 void quorum_member_fini(struct quorum_member *m);
+void quorum_member_copy(struct quorum_member *to, const struct quorum_member *from);
+bool quorum_member_same_addresses(const struct quorum_member *a, const struct quorum_member *b);
 void quorum_config_copy(struct quorum_config *to, const struct quorum_config *from);
+
+/* Takes `m` over: there is no member with its id, and there is room. */
+void quorum_config_insert(struct quorum_config *c, const struct quorum_member *m);
+void quorum_config_remove(struct quorum_config *c, int64_t id); /* nobody: nothing happens */
 
 /* --- asking --- */
 
@@ -126,6 +132,10 @@ bool quorum_config_check(const struct quorum_config *c, struct strbuf *why);
  * server.N, group.N, weight.N and version is refused. `c` is initialised by this call; on false it
  * is empty, and `why` has a sentence. */
 bool quorum_config_read(struct quorum_config *c, struct bytes text, struct strbuf *why);
+/* The same for what a client asks for: there may be no voters. PAWL_OK, PAWL_ERR_BAD_ARGUMENTS, or
+ * PAWL_ERR_MARSHALLING where a number is no number. */
+int quorum_config_read_any(struct quorum_config *c, struct bytes text, struct strbuf *why);
+bool quorum_config_read_id(const char *text, int64_t *out); /* as Long.parseLong() */
 void quorum_config_write(const struct quorum_config *c, struct strbuf *out);
 
 #endif

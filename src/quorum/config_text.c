@@ -17,6 +17,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/properties.h"
+#include "pawl/error.h"
 #include "quorum/config.h"
 
 #define WRONG_FORM                                                                                \
@@ -184,6 +185,11 @@ static bool config_text_address(struct quorum_member *m, char *text, const char 
     return true;
 }
 
+bool quorum_config_read_id(const char *text, int64_t *out)
+{
+    return config_text_number(text, out);
+}
+
 static bool config_text_addresses(struct quorum_member *m, char *text, const char *whole,
                                   bool several, struct strbuf *why)
 {
@@ -252,26 +258,6 @@ static bool config_text_server(struct quorum_member *m, const char *text, bool s
     return ok;
 }
 
-/* Takes `m` over. The sets are by index, so they are made anew. */
-static void config_text_insert(struct quorum_config *c, const struct quorum_member *m)
-{
-    size_t at = c->n_members;
-
-    c->member = must_realloc(c->member, (c->n_members + 1) * sizeof(*c->member));
-    for (; at > 0 && c->member[at - 1].id > m->id; at--) {
-        c->member[at] = c->member[at - 1];
-    }
-    c->member[at] = *m;
-    c->n_members++;
-    c->n_voters += !m->observer;
-    c->voters = QUORUM_SET_EMPTY;
-    for (size_t i = 0; i < c->n_members; i++) {
-        if (!c->member[i].observer) {
-            quorum_set_add(&c->voters, (int)i);
-        }
-    }
-}
-
 bool quorum_config_add_server(struct quorum_config *c, int64_t id, const char *text, bool several,
                               struct strbuf *why)
 {
@@ -291,7 +277,7 @@ bool quorum_config_add_server(struct quorum_config *c, int64_t id, const char *t
         quorum_member_fini(&m);
         return false;
     }
-    config_text_insert(c, &m);
+    quorum_config_insert(c, &m);
     return true;
 }
 
@@ -380,10 +366,11 @@ struct config_text_walk {
     struct strbuf *why;
     enum config_text_kind kind;
     bool has_version;
+    bool bad_number; /* where a number is to stand is something else */
     bool failed;
 };
 
-/* What the key names; -1: nothing that a configuration has. */
+/* What the key names; -1: nothing that a configuration has; -2: it has no number. */
 static int config_text_key(const char *key, int64_t *id)
 {
     static const char *const prefixes[] = {"server.", "group.", "weight."};
@@ -392,7 +379,7 @@ static int config_text_key(const char *key, int64_t *id)
         size_t len = strlen(prefixes[kind]);
 
         if (strncmp(key, prefixes[kind], len) == 0) {
-            return config_text_number(key + len, id) && *id >= 0 ? kind : -1;
+            return config_text_number(key + len, id) && *id >= 0 ? kind : -2;
         }
     }
     return strcmp(key, "version") == 0 ? TEXT_VERSION : -1;
@@ -422,6 +409,7 @@ static bool config_text_version(const char *text, int64_t *out)
 static bool config_text_take_version(struct config_text_walk *walk, const char *text)
 {
     if (walk->has_version || !config_text_version(text, &walk->config->version)) {
+        walk->bad_number = !walk->has_version;
         strbuf_printf(walk->why, "version: \"%s\" is not the one hexadecimal number", text);
         return false;
     }
@@ -435,6 +423,7 @@ static bool config_text_take_pair(struct config_text_walk *walk, const char *key
     int kind = config_text_key(key, &id);
 
     if (kind < 0) {
+        walk->bad_number = kind == -2;
         strbuf_printf(walk->why, "Unrecognised parameter: %s", key);
         return false;
     }
@@ -471,34 +460,48 @@ static bool config_text_is_ascii(struct bytes text)
     return true;
 }
 
-static bool config_text_read(struct quorum_config *c, struct bytes text, struct strbuf *why)
+static int config_text_read(struct quorum_config *c, struct bytes text, struct strbuf *why)
 {
     struct config_text_walk walk = {.config = c, .why = why};
     struct properties_error error;
 
     if (!config_text_is_ascii(text)) {
         strbuf_append_str(why, "there are bytes that no configuration has");
-        return false;
+        return PAWL_ERR_BAD_ARGUMENTS;
     }
     for (int kind = 0; kind < TEXT_KINDS && !walk.failed; kind++) {
         walk.kind = (enum config_text_kind)kind;
         if (properties_parse(text, config_text_take, &walk, &error) != 0 && !walk.failed) {
             strbuf_printf(why, "line %d: %s", error.line, error.what);
-            return false;
+            return PAWL_ERR_BAD_ARGUMENTS;
         }
     }
-    if (!walk.failed && c->n_voters == 0) {
-        strbuf_append_str(why, "there is no voter");
-        return false;
+    if (walk.failed) {
+        return walk.bad_number ? PAWL_ERR_MARSHALLING : PAWL_ERR_BAD_ARGUMENTS;
     }
-    return !walk.failed && quorum_config_check(c, why);
+    return quorum_config_check(c, why) ? PAWL_OK : PAWL_ERR_BAD_ARGUMENTS;
+}
+
+int quorum_config_read_any(struct quorum_config *c, struct bytes text, struct strbuf *why)
+{
+    int rc;
+
+    ASSERT(why->len == 0);
+    quorum_config_init(c);
+    rc = config_text_read(c, text, why);
+    if (rc != PAWL_OK) {
+        quorum_config_fini(c);
+    }
+    return rc;
 }
 
 bool quorum_config_read(struct quorum_config *c, struct bytes text, struct strbuf *why)
 {
-    ASSERT(why->len == 0);
-    quorum_config_init(c);
-    if (!config_text_read(c, text, why)) {
+    if (quorum_config_read_any(c, text, why) != PAWL_OK) {
+        return false;
+    }
+    if (c->n_voters == 0) {
+        strbuf_append_str(why, "there is no voter");
         quorum_config_fini(c);
         return false;
     }

@@ -733,6 +733,11 @@ const struct quorum_config *quorum_active_config(const struct quorum *q)
     return q->list[LIST_ACTIVE];
 }
 
+const struct quorum_config *quorum_next_config(const struct quorum *q)
+{
+    return q->list[LIST_NEXT];
+}
+
 bool quorum_is_changing(const struct quorum *q)
 {
     return q->list[LIST_NEXT] != NULL || q->list[LIST_OLD] != NULL;

@@ -233,6 +233,7 @@ struct quorum_status quorum_status(const struct quorum *q);
 /* For a leader's decision about a new list: the active one; whether another change is under way;
  * whether enough of the new one's voters are synchronised to commit it. */
 const struct quorum_config *quorum_active_config(const struct quorum *q);
+const struct quorum_config *quorum_next_config(const struct quorum *q); /* NULL: none */
 bool quorum_is_changing(const struct quorum *q);
 bool quorum_could_commit(const struct quorum *q, const struct quorum_config *next);
 

@@ -67,7 +67,7 @@ void commit_init(struct server *s)
 static bool replies_with_stat(int32_t type)
 {
     return type == TXN_CREATE2 || type == TXN_CREATE_CONTAINER || type == TXN_CREATE_TTL ||
-           type == TXN_SET_DATA || type == TXN_SET_ACL;
+           type == TXN_SET_DATA || type == TXN_SET_ACL || type == TXN_RECONFIG;
 }
 
 static bool replies_with_path(int32_t type)
@@ -82,6 +82,9 @@ static void write_body(struct strbuf *out, int32_t type, const struct txn_op *op
 {
     if (replies_with_path(type)) {
         jute_write_buffer(out, op->path);
+    }
+    if (type == TXN_RECONFIG) {
+        jute_write_buffer(out, op->data);
     }
     if (replies_with_stat(type)) {
         stat_write(out, &r->stat);

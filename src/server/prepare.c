@@ -8,6 +8,7 @@
 #include "pawl/error.h"
 #include "server/namespaces.h"
 #include "server/reaper.h"
+#include "server/role.h"
 #include "store/acl_table.h"
 #include "store/quota.h"
 #include "wire/path.h"
@@ -17,6 +18,7 @@ void prepare_init(struct prepare *p, struct tree *tree)
     p->tree = tree;
     strbuf_init(&p->path, STRBUF_NO_LIMIT);
     strbuf_init(&p->acl, STRBUF_NO_LIMIT);
+    strbuf_init(&p->members, STRBUF_NO_LIMIT);
 }
 
 void prepare_fini(struct prepare *p)
@@ -24,6 +26,7 @@ void prepare_fini(struct prepare *p)
     pending_fini(&p->pending);
     strbuf_fini(&p->path);
     strbuf_fini(&p->acl);
+    strbuf_fini(&p->members);
 }
 
 static int check_quota(struct prepare *p, struct bytes path, int64_t bytes, int64_t count)
@@ -400,10 +403,54 @@ static int prepare_check(struct prepare *p, struct author *who, const struct req
     return PAWL_OK;
 }
 
-static int prepare_reconfig(const struct prepare *p)
+/* ---- reconfig ---- */
+
+/* Before anybody is asked for permission, as in Java. */
+static int make_members(struct prepare *p, const struct author *who, const struct request *q)
 {
-    /* There is nothing to reconfigure on a server that stands alone. */
-    return p->reconfig_enabled ? PAWL_ERR_UNIMPLEMENTED : PAWL_ERR_RECONFIG_DISABLED;
+    if (!p->reconfig_enabled) {
+        return PAWL_ERR_RECONFIG_DISABLED;
+    }
+    if (p->role->change_members == NULL) { /* a server that stands alone has no list */
+        return PAWL_ERR_UNIMPLEMENTED;
+    }
+    if (p->reconfig_zxid > p->pending.applied_zxid) { /* perhaps before the quorum knows */
+        return PAWL_ERR_RECONFIG_IN_PROGRESS;
+    }
+    strbuf_clear(&p->members);
+    return p->role->change_members(p->role, q, who->zxid, &p->members);
+}
+
+static int prepare_reconfig(struct prepare *p, struct author *who, const struct request *q,
+                            int64_t wall_ms, struct txn_op *op)
+{
+    struct node_view node;
+    int rc = make_members(p, who, q);
+
+    if (rc != PAWL_OK) {
+        return rc;
+    }
+    op->type = TXN_RECONFIG;
+    op->path = bytes_str("/zookeeper/config");
+    op->data = strbuf_bytes(&p->members);
+    op->version = -1;
+    pending_look(&p->pending, op->path, &node);
+    if (!node.exists) {
+        return PAWL_ERR_NO_NODE;
+    }
+    if (!allowed(p, who, node.acl, PERM_WRITE)) {
+        return PAWL_ERR_NO_AUTH;
+    }
+    if (!fits_log(p, TXN_REST_BYTES + op->path.len + op->data.len)) {
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    node.stat.version = -1;
+    node.stat.mzxid = who->zxid;
+    node.stat.mtime = wall_ms;
+    node.data_len = (int64_t)op->data.len;
+    pending_set(&p->pending, who->zxid, op->path, &node, &op->data);
+    p->reconfig_zxid = who->zxid;
+    return PAWL_OK;
 }
 
 /* ---- one operation ---- */
@@ -430,7 +477,7 @@ static int prepare_op(struct prepare *p, struct author *who, const struct reques
         return prepare_check(p, who, q, op);
     default:
         ASSERT(q->type == OP_RECONFIG);
-        return prepare_reconfig(p);
+        return prepare_reconfig(p, who, q, wall_ms, op);
     }
 }
 

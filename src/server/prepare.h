@@ -17,6 +17,7 @@
 
 struct namespaces;
 struct quota;
+struct role;
 
 struct prepare {
     struct pending_table pending;
@@ -28,11 +29,14 @@ struct prepare {
     struct session_table *sessions;
     bool extended_types;
     bool enforce_quota;
+    struct role *role; /* knows the members */
     bool reconfig_enabled;
+    int64_t reconfig_zxid;  /* the last one that was prepared */
     bool close_session_txn; /* closeSession lists the nodes it deletes */
     int64_t reap_never_used_ms;
-    struct strbuf path; /* scratch: a name with its sequence number */
-    struct strbuf acl;  /* scratch: a list as it will be stored */
+    struct strbuf path;    /* scratch: a name with its sequence number */
+    struct strbuf acl;     /* scratch: a list as it will be stored */
+    struct strbuf members; /* scratch: a list of members */
 };
 
 void prepare_init(struct prepare *p, struct tree *tree);

@@ -28,6 +28,7 @@ struct proposer *proposer_new(struct server *s, int64_t zxid)
     prepare->sessions = &s->sessions;
     prepare->extended_types = s->options.extended_types;
     prepare->enforce_quota = s->options.enforce_quota;
+    prepare->role = s->role;
     prepare->reconfig_enabled = s->options.reconfig_enabled;
     prepare->close_session_txn = s->options.close_session_txn;
     prepare->reap_never_used_ms = s->options.reap_never_used_ms;

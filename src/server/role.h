@@ -21,6 +21,7 @@
 struct identity;
 struct request;
 struct session;
+struct strbuf;
 
 enum role_kind {
     ROLE_NONE,      /* looks for a leader: nobody is served */
@@ -70,6 +71,11 @@ struct role {
     /* Whether the session lives, and moves here if it does: server_revalidated() follows, perhaps
      * at once. */
     void (*revalidate)(struct role *r, int64_t session_id, int32_t timeout_ms);
+
+    /* Leading: the members as `q` wants them, as the text that the transaction `zxid` is to have.
+     * PAWL_OK, or what the client is told instead. NULL: there is no ensemble. */
+    int (*change_members)(struct role *r, const struct request *q, int64_t zxid,
+                          struct strbuf *text);
 
     /* NULL: there is no ensemble. */
     void (*standing)(struct role *r, struct role_standing *out);

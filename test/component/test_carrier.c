@@ -2,6 +2,7 @@
 /* Three members in one process: real quorums over real sockets, logs and snapshots on a real disk.
  * Only the clients and the election's transport are played by the test. */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -378,8 +379,10 @@ static void start(struct process *m)
     txn_batch_init(&m->batch);
     start_threads(m, &recovery);
     start_carrier(m);
-    carrier_start(m->carrier, report.last_zxid, epochs.accepted, epochs.current, &history,
-                  &(struct carrier_found){.damaged = false});
+    carrier_start(m->carrier, &(struct carrier_recovered){.last_zxid = report.last_zxid,
+                                                          .accepted_epoch = epochs.accepted,
+                                                          .current_epoch = epochs.current,
+                                                          .history = &history});
     history_fini(&history);
 }
 
@@ -422,9 +425,6 @@ static void turn(void)
             turn_walk(m);
             do_hand_over(m);
             carrier_flush(m->carrier);
-            if (carrier_port(m->carrier) > 0) { /* known to all from the moment it listens */
-                config.member[i].address[0].quorum_port = carrier_port(m->carrier);
-            }
         }
     }
     uv_run(&loop, UV_RUN_NOWAIT);
@@ -442,8 +442,20 @@ static void print_line(enum log_level level, const char *line, void *arg)
     fprintf(stderr, "%s\n", line);
 }
 
+enum { QUORUM_PORT = 7001, ELECTION_PORT = 7000 };
+
+/* A loopback address of this process alone, so that no port is anybody else's. */
+static const char *own_address(void)
+{
+    static char text[INET_ADDRSTRLEN];
+    struct in_addr a = {htonl(INADDR_LOOPBACK + (1u << 23) + ((uint32_t)getpid() & 0x3fffff))};
+
+    return inet_ntop(AF_INET, &a, text, sizeof(text));
+}
+
 static int setup(void **state)
 {
+    char line[64];
     struct strbuf why;
 
     (void)state;
@@ -465,9 +477,9 @@ static int setup(void **state)
         list_init(&members[i].pending);
         list_init(&members[i].wanted);
         snprintf(members[i].folder, sizeof(members[i].folder), "%.100s/%d", top, i + 1);
-        assert_true(
-            quorum_config_add_server(&config, i + 1, "127.0.0.1:1:2:participant", false, &why));
-        config.member[i].address[0].quorum_port = 0; /* any; dialled only once it is known */
+        snprintf(line, sizeof(line), "%s:%d:%d:participant", own_address(), QUORUM_PORT + i,
+                 ELECTION_PORT);
+        assert_true(quorum_config_add_server(&config, i + 1, line, false, &why));
     }
     strbuf_fini(&why);
     return 0;
@@ -645,21 +657,19 @@ static void who_missed_something_is_brought_up_to_date_from_the_log(void **state
 }
 
 /* A port that is taken, and at which nobody answers. */
-static int take_port(int *port)
+static int take_port(const struct quorum_address *at)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(a);
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)at->quorum_port)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
-    *port = ntohs(a.sin_port);
+    assert_int_equal(inet_pton(AF_INET, at->host, &a.sin_addr), 1);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
     return fd;
 }
 
 static void who_cannot_listen_leaves_the_lead_to_another(void **state)
 {
-    int fd = take_port(&config.member[N - 1].address[0].quorum_port);
+    int fd = take_port(&config.member[N - 1].address[0]);
 
     (void)state;
     start_all(); /* they would elect the last one */

@@ -211,6 +211,8 @@ static void seed_election(struct bytes frame)
     strbuf_fini(&story);
     if (notification_read(bytes_of(frame.data + 4, frame.len - 4), &n)) {
         seed("members", -1, n.config);
+        seed("change", 0, n.config);
+        seed("change", 1, n.config);
     }
 }
 

@@ -315,6 +315,11 @@ static void node_carry(struct ensemble_node *n, const struct quorum_effect *e)
              (struct quorum_input){
                  .kind = QUORUM_IN_EPOCH_SAVED, .which = e->which, .epoch = e->epoch});
         break;
+    case QUORUM_DO_SAVE_CONFIG:
+        push(n, EVENT_INPUT, (struct quorum_input){.kind = QUORUM_IN_CONFIG_SAVED});
+        break;
+    case QUORUM_DO_ACTIVATE:
+        break;
     default:
         node_step(n, (struct member_input){.kind = MEMBER_EFFECT, .effect = e});
         if (e->kind == QUORUM_DO_STOP) {
@@ -510,16 +515,18 @@ char *ensemble_node_state(const struct ensemble_node *n)
 
 static void start_quorum(struct ensemble_node *n, const struct history *history)
 {
-    struct quorum_options options = {.sid = n->sid,
-                                     .observer = n->sid > (int64_t)n->fixture->n_voters,
-                                     .config = &n->fixture->config,
-                                     .tick_ms = 1000,
-                                     .init_limit = 10,
-                                     .sync_limit = 5,
-                                     .recent_bytes = 1 << 20,
-                                     .seed = (uint64_t)n->sid,
-                                     .touches = member_touches,
-                                     .host = n->member};
+    struct quorum_options options = {
+        .sid = n->sid,
+        .observer = n->sid > (int64_t)n->fixture->n_voters,
+        .config = &n->fixture->config,
+        .tick_ms = 1000,
+        .init_limit = 10,
+        .sync_limit = 5,
+        .recent_bytes = 1 << 20,
+        .seed = (uint64_t)n->sid,
+        .config_of = n->fixture->options.reconfig_enabled ? member_config_of : NULL,
+        .touches = member_touches,
+        .host = n->member};
 
     n->quorum = quorum_new(&options);
     quorum_effects_init(&n->quorum_effects);
@@ -529,6 +536,13 @@ static void start_quorum(struct ensemble_node *n, const struct history *history)
                                                .accepted_epoch = n->accepted_epoch,
                                                .current_epoch = n->current_epoch,
                                                .history = history});
+}
+
+static const struct quorum *node_quorum(void *arg)
+{
+    const struct ensemble_node *n = arg;
+
+    return n->quorum;
 }
 
 static bool node_is_looking(void *arg)
@@ -544,7 +558,8 @@ void ensemble_node_start(struct ensemble_node *n)
     struct ensemble_fixture *f = n->fixture;
     struct member_ensemble ensemble = {
         .ask = node_ask,
-        .config = &f->config,
+        .quorum = node_quorum,
+        .least_voters = 2,
         .snapshot = node_snapshot,
         .is_looking = node_is_looking,
         .host = n,

@@ -41,8 +41,9 @@ struct ensemble_node {
 
 struct ensemble_fixture {
     struct quorum_config config;
-    struct server_options options;
-    bool read_only_clients;                   /* new links say that they only read */
+    struct server_options options; /* reconfig_enabled: the list of members may change; who is
+                                      started again has the first one */
+    bool read_only_clients;        /* new links say that they only read */
     struct ensemble_node nodes[ENSEMBLE_MAX]; /* number sid - 1 */
     size_t n_nodes, n_voters;
     struct list events;

@@ -370,12 +370,19 @@ static void real_replaced(struct sim_member *m)
 
 /* ---- the body ---- */
 
+static const struct quorum *real_quorum(void *arg)
+{
+    const struct real *r = arg;
+
+    return r->owner->carrier.quorum;
+}
+
 static void real_start(struct sim_member *m)
 {
     struct real_ensemble *e = shared(m);
     struct real *r = must_zalloc(sizeof(*r));
     struct member_ensemble ensemble = {
-        .ask = real_ask, .config = &m->cluster->config, .snapshot = real_snapshot, .host = r};
+        .ask = real_ask, .quorum = real_quorum, .snapshot = real_snapshot, .host = r};
     struct member_options options = e->options;
     struct tree *tree = tree_of(m);
     int64_t now = sim_member_now_us(m);

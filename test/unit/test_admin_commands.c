@@ -41,7 +41,8 @@ static const char *text_of(const struct asking *a, const char *name)
 /* Whatever it is, the body is JSON and has `command`. */
 static int ask(struct asking *a, const char *name)
 {
-    struct command_world world = {.config = &a->config, .file_text = "tickTime=1\n"};
+    struct command_world world = {
+        .config = &a->config, .members = &a->config.ensemble.quorum, .file_text = "tickTime=1\n"};
     struct command_request q = {.command = command_find(name),
                                 .spelled = name,
                                 .trace_mask = a->trace_mask,
