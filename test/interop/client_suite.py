@@ -131,11 +131,10 @@ def main():
     parser.add_argument("--program", required=True)
     parser.add_argument("--kinds", default="aaa", help="of the ensemble's members")
     options, rest = parser.parse_known_args()
-    has_reconfig = "p" not in options.kinds.lower()  # pawld's list of members is what its file says
     if options.server == "local-sessions":
         more, flags = LOCAL_SESSIONS, ["--ensemble", "--local-sessions"]
     else:
-        more, flags = (RECONFIG, ["--ensemble", "--reconfig"]) if has_reconfig else ({}, ["--ensemble"])
+        more, flags = RECONFIG, ["--ensemble", "--reconfig"]
     if options.server in servers.KINDS:
         with Single(options.server) as where:
             return 1 if judge(options.server, where, options.program, rest) else 0

@@ -47,8 +47,6 @@ def scopes_of(kinds):
         scopes.add("one")
     if "p" in kinds:
         scopes.add("pawld")
-    if "p" in kinds and len(kinds) > 1:
-        scopes.add("several")
     return scopes
 
 
