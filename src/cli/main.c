@@ -338,10 +338,11 @@ static int connect_and_run(struct cli *cli, const struct args *args)
     if (status == EXIT_OK) {
         status = cli->command->run(cli, args);
     }
+    status = check_output(cli, status); /* the answer does not wait for the end of the session */
     if (cli->shell == NULL) {
         cli_disconnect(cli);
     }
-    return check_output(cli, status);
+    return status;
 }
 
 static int run_command(struct cli *cli, int argc, char **argv)

@@ -171,6 +171,7 @@ static void look_at_time(struct dog *d)
 {
     if (d->state == RUNNING && clock_boot_ms() >= next_ms(d)) {
         descendants_signal(SIGTERM);
+        descendants_signal(SIGCONT);
         dog_move(d, WARNED);
     }
     if (d->state == WARNED && clock_boot_ms() >= next_ms(d)) {
@@ -229,6 +230,7 @@ static void take_order(struct dog *d, const struct watchdog_order *order)
     case ORDER_SIGNAL:
         if (d->command_pid > 0 && !d->command_has_ended) {
             kill(d->command_pid, order->signal_number);
+            kill(d->command_pid, SIGCONT); /* who is stopped hears nothing */
         }
         break;
     }
@@ -253,6 +255,7 @@ static void on_orders(struct dog *d)
             dog_move(d, ENDED);
         } else if (d->state == RUNNING) {
             descendants_signal(SIGTERM);
+            descendants_signal(SIGCONT);
             dog_move(d, WARNED);
         }
     }

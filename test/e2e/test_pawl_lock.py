@@ -169,6 +169,13 @@ class Status(LockCase):
         nobody = "unix:" + os.path.join(self.dir, "nobody")
         self.fails(UNREACHABLE, "-s", nobody, "-C", "200ms", "lock", "/l", "--", "true")
 
+    def test_a_signal_reaches_a_command_that_is_stopped(self):
+        process = self.begin("lock", "/job", "--", "sh", "-c", "echo $$; exec sleep 3600")
+        command = int(process.stdout.readline())
+        os.kill(command, signal.SIGSTOP)
+        process.terminate()
+        self.assertEqual(process.wait(), SIGNAL + signal.SIGTERM)
+
     def test_a_signal_reaches_the_command(self):
         process = self.hold()
         process.terminate()
