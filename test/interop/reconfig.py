@@ -8,7 +8,7 @@ find the list at every member, it is in every member's files and nothing is prop
 and what was written is there. `ppa:a` begins with Apache's as the leader.
 """
 import argparse
-import os
+import signal
 import sys
 
 import changing
@@ -16,6 +16,9 @@ import servers
 import zkwire as zk
 from changing import SECONDS, Changing, members_of, version_of
 from patience import wait_until
+
+
+BAD_ARGUMENTS = -8
 
 
 def check(e, text, numbers, name, members=None):
@@ -128,6 +131,9 @@ def another_client_port(e):
             reply, _ = conn.call(zk.EXISTS, {"path": "/", "watch": False})
             assert reply.err == 0, reply
         check(e, text, numbers_in(e), "client port of %d" % who.number)
+        if who.kind == "p":  # what the files say is in effect
+            who.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: "was re-read: nothing has changed" in who.log_text(), "a reload", SECONDS)
 
 
 def other_ports(e):
@@ -157,6 +163,29 @@ def a_whole_list(e):
     check(e, text, [m.number for m in keep], "whole list again")
 
 
+def groups_and_weights(e):
+    """A list with groups, in which one voter has no weight: it can follow, and those two that have some have to agree. Such a
+    list changes only as a whole, and a whole list ends it."""
+    first, second, third = sorted(e.alive(), key=lambda m: m.number)[:3]
+    rest = [m for m in e.alive() if m not in (first, second, third)]
+    keep = [first, second, third] + rest
+    lines = [m.line() for m in keep] + ["group.1=" + ":".join("%d" % m.number for m in keep)]
+    lines += ["weight.%d=%d" % (m.number, m in (first, second)) for m in keep]
+    text = e.reconfig(members=",".join(lines))
+    e.wait_in_force(text)
+    assert e.ask(leaving="%d" % third.number)[0] == BAD_ARGUMENTS
+    for m in [third] + rest:  # none of them is needed
+        m.kill9()
+    e.write_and_read("weights")
+    assert e.leader() in (first, second)
+    e.start(third, *rest)
+    second.kill9()  # more than half of all that vote are left, and not more than half of the weight
+    wait_until(lambda: not [m for m in e.alive() if m.mode() in ("leader", "follower")], "nobody serves", SECONDS)
+    e.start(second)
+    text = e.reconfig(members=",".join(m.line() for m in keep))
+    check(e, text, [m.number for m in keep], "without groups")
+
+
 def all_are_killed(e):
     """And come back with what they had."""
     text = e.text()
@@ -183,7 +212,8 @@ def a_member_was_away(e):
 
 
 STORIES = [first_files, leave_and_join, the_leader_leaves, there_and_back_as_observer, the_leader_observes,
-           another_client_port, other_ports, a_whole_list, a_member_was_away, all_are_killed]
+           another_client_port, other_ports, a_whole_list, groups_and_weights, a_member_was_away,
+           all_are_killed]
 
 
 def led_by(e, letter):
