@@ -125,6 +125,26 @@ static void supported_check_switches(const struct config *c, struct config_lines
     }
 }
 
+/* What others would count on: without it nobody would serve, or be found. */
+static void supported_check_ensemble(const struct config *c, struct config_lines *errors)
+{
+    if (!config_is_ensemble(c)) {
+        return;
+    }
+    if (config_is_given(c, "oraclePath")) {
+        supported_fault(c, errors, "oraclePath",
+                        "there is no oracle here, by design: by its word one of two members leads "
+                        "alone, and what it acknowledges then is lost if the other one leads next. "
+                        "Add a third voter, a small one will do, and remove the key");
+    }
+    if (config_value_of(c, "observerMasterPort")->parsed.number != 0) {
+        supported_fault(c, errors, "observerMasterPort",
+                        "followers of this version take no observers, and whoever is told to come "
+                        "to this port finds nobody; remove the key on all members: observers then "
+                        "learn from the leader");
+    }
+}
+
 /* Plain HTTP where TLS is asked for. */
 static void supported_check_http(const struct config *c, struct config_lines *errors)
 {
@@ -152,6 +172,7 @@ int config_check_supported(struct config *c, struct config_lines *errors)
     secure_check(c, errors);
     logins_check(c, errors);
     supported_check_switches(c, errors);
+    supported_check_ensemble(c, errors);
     supported_check_schemes(c, errors);
     supported_check_digest(c, errors);
     supported_check_words(c);

@@ -1196,6 +1196,30 @@ static void what_this_version_cannot_do_is_refused(void **state)
     assert_says(&f->config.warnings, ":5: 4lw.commands.whitelist: there is no word statt");
 }
 
+/* Alone neither means anything. */
+static void what_members_cannot_do_is_refused_in_an_ensemble(void **state)
+{
+    static const char *const cases[][2] = {
+        {"oraclePath=/oracle", "oraclePath: there is no oracle here, by design"},
+        {"observerMasterPort=2191", "observerMasterPort: followers of this version take no"},
+    };
+    struct fixture *f = *state;
+
+    write_file(f->my_id, "1");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[512];
+
+        snprintf(text, sizeof(text), "dataDir=%s\nclientPort=2181\n" LIMIT PAIR "%s\n", f->data,
+                 cases[i][0]);
+        assert_int_equal(load(f, text), 0);
+        assert_int_equal(config_check_supported(&f->config, &f->errors), PAWL_ERR_CONFIG);
+        assert_says(&f->errors, cases[i][1]);
+        snprintf(text, sizeof(text), "dataDir=%s\nclientPort=2181\n%s\n", f->data, cases[i][0]);
+        assert_int_equal(load(f, text), 0);
+        assert_int_equal(config_check_supported(&f->config, &f->errors), 0);
+    }
+}
+
 /* It locks nobody out, and it does not do what its author thinks either. */
 static void schemes_that_are_not_enforced_are_named(void **state)
 {
@@ -1423,6 +1447,7 @@ int main(void)
         TEST(three_servers_are_nothing_to_warn_about),
         TEST(a_lone_server_is_an_ensemble_only_if_told_so),
         TEST(what_this_version_cannot_do_is_refused),
+        TEST(what_members_cannot_do_is_refused_in_an_ensemble),
         TEST(schemes_that_are_not_enforced_are_named),
         TEST(the_file_is_shown_without_its_secrets),
         TEST(reload_takes_what_is_safe_and_names_the_rest),
