@@ -303,6 +303,20 @@ static void config_rederive(struct config *fresh, const struct config *running,
     }
 }
 
+/* What a list of members that changes says has been in effect since it did. */
+static bool config_is_of_members(const struct config *c, const struct config_key *k)
+{
+    int me = quorum_config_find(&c->ensemble.quorum, c->ensemble.my_id);
+    bool has_client_part = me >= 0 && c->ensemble.quorum.member[me].client_host != NULL;
+
+    if (!c->ensemble.reconfig_enabled || !config_is_ensemble(c)) {
+        return false;
+    }
+    return strcmp(k->name, "dynamicConfigFile") == 0 ||
+           (has_client_part && strncmp(k->name, "clientPort", strlen("clientPort")) == 0 &&
+            strcmp(k->name, "clientPortListenBacklog") != 0);
+}
+
 bool config_reload(struct config *running, struct config *fresh, struct config_lines *notes)
 {
     bool taken = false;
@@ -317,6 +331,9 @@ bool config_reload(struct config *running, struct config *fresh, struct config_l
         if (k->field == CONFIG_FIELD_NONE
                 ? config_same_string(running->value[i].parsed.text, fresh->value[i].parsed.text)
                 : config_same_field(k, mine, theirs)) {
+            continue;
+        }
+        if (config_is_of_members(fresh, k)) {
             continue;
         }
         if (k->live) {

@@ -9,6 +9,8 @@
 #include "base/memory.h"
 #include "pawl/error.h"
 
+enum { TEXT_BYTES_MAX = 256 << 10 };
+
 /* --- words --- */
 
 /* Blanks around it do not count, as in Java's trim(). */
@@ -299,6 +301,23 @@ static int check_voters(const struct quorum_config *c, size_t least, struct strb
     return PAWL_OK;
 }
 
+/* It goes with every notification of an election, which takes no more than 512 KiB. */
+static int check_size(const struct quorum_config *c, struct strbuf *why)
+{
+    struct strbuf text;
+    size_t len;
+
+    strbuf_init(&text, STRBUF_NO_LIMIT);
+    quorum_config_write(c, &text);
+    len = text.len;
+    strbuf_fini(&text);
+    if (len > TEXT_BYTES_MAX) {
+        strbuf_printf(why, "a list of members has at most %d bytes", (int)TEXT_BYTES_MAX);
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    return PAWL_OK;
+}
+
 int quorum_config_change(const struct quorum_config *from, const struct config_change *change,
                          struct quorum_config *out, struct strbuf *why)
 {
@@ -313,6 +332,9 @@ int quorum_config_change(const struct quorum_config *from, const struct config_c
     }
     if (rc == PAWL_OK) {
         rc = check_voters(out, change->least_voters, why);
+    }
+    if (rc == PAWL_OK) {
+        rc = check_size(out, why);
     }
     if (rc != PAWL_OK) {
         quorum_config_fini(out);

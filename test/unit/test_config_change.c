@@ -187,6 +187,24 @@ static void an_ensemble_has_its_most_members(void **state)
     strbuf_fini(&joining);
 }
 
+static void a_list_is_short_enough_for_an_election(void **state)
+{
+    struct strbuf joining;
+    char *text;
+
+    (void)state;
+    strbuf_init(&joining, STRBUF_NO_LIMIT);
+    strbuf_append_str(&joining, "4=");
+    for (int i = 0; i < 256 << 10; i++) {
+        strbuf_append_str(&joining, "h");
+    }
+    strbuf_append_str(&joining, ":1:2;3");
+    text = change_of(BEFORE, strbuf_cstr(&joining), NULL, NULL, 2);
+    assert_string_equal(text, "-8");
+    free(text);
+    strbuf_fini(&joining);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +215,7 @@ int main(void)
         cmocka_unit_test(one_voter_is_enough_where_one_server_is_an_ensemble),
         cmocka_unit_test(groups_change_only_as_a_whole),
         cmocka_unit_test(an_ensemble_has_its_most_members),
+        cmocka_unit_test(a_list_is_short_enough_for_an_election),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
