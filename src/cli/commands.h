@@ -24,6 +24,7 @@ extern const struct command command_quota_get, command_quota_set, command_quota_
 extern const struct command command_export, command_import, command_diff, command_edit;
 extern const struct command command_reconfig, command_completions;
 extern const struct command command_bench, command_mirror, command_ensemble_init;
+extern const struct command command_ensemble_rescue;
 extern const struct command command_server_start, command_server_stop, command_server_status;
 extern const struct command command_server_restart, command_server_print_cmd, command_doctor;
 extern const struct command command_log, command_snapshot, command_history, command_at;

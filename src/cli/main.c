@@ -81,6 +81,7 @@ static const struct command *const commands[] = {
     &command_at,
     &command_bench,
     &command_ensemble_init,
+    &command_ensemble_rescue,
     &command_server_start,
     &command_server_stop,
     &command_server_status,

@@ -34,6 +34,7 @@ COMMANDS = {
     "import": ["-k", "/new/imported", "{dir}/exported"], "diff": ["/t", "/t"], "mirror": ["/t", "/new/mirror"],
     "edit": ["/t/a"], "reconfig": None, "log": ["{data}"], "snapshot": ["{data}"], "history": ["-D", "{data}", "/t"],
     "at": ["-D", "{data}", "end", "ls", "/"], "bench": ["-y", "-n", "10", "reads"], "ensemble init": ["{dir}/ensemble{n}", "3"],
+    "ensemble rescue": ["-y", "{dir}/rescued{n}", "{data}"],
     "server start": None, "server stop": None, "server status": None, "server restart": None, "server print-cmd": None,
     "doctor": None, "completions": ["bash"], "shell": ["{dir}/script"], "help": ["lock"], "redo": None, "connect": [],
     "close": [], "printwatches": [], "addauth": ["digest", "me:me"], "getEphemerals": [], "removewatches": None,
@@ -128,8 +129,8 @@ class Commands(TestCase):
 
     def test_no_server(self):
         """The same status, whatever was asked; and nothing that needs none of them asks for one."""
-        without = {"log", "snapshot", "history", "at", "ensemble init", "completions", "help", "version", "quit",
-                   "printwatches", "shell", "close", "connect"}
+        without = {"log", "snapshot", "history", "at", "ensemble init", "ensemble rescue", "completions", "help", "version",
+                   "quit", "printwatches", "shell", "close", "connect"}
         def check(name, line):
             if name == "top":  # has its titles all the same
                 self.assertEqual(self.pawl("-s", self.nobody(), *line)[0], UNREACHABLE)
