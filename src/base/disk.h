@@ -40,6 +40,9 @@ struct disk_ops {
     /* The first place from `offset` on that need not read as zero, for those who look for the end
      * of something: a padded file is mostly a hole. NULL: not known, every place is one. */
     uint64_t (*data_after)(struct disk_file *f, uint64_t offset);
+    /* What the system keeps of it in memory goes, as far as it is on disk: what is read next is
+     * what the disk has. A wish; NULL: there is nothing to go. */
+    void (*drop_cached)(struct disk_file *f);
     int (*rename)(struct disk *d, const char *from, const char *to);
     int (*remove)(struct disk *d, const char *name);
     /* Names only, no order, without "." and "..". */
@@ -108,6 +111,13 @@ static inline int disk_size(struct disk_file *f, uint64_t *out)
 static inline uint64_t disk_data_after(struct disk_file *f, uint64_t offset)
 {
     return f->ops->data_after == NULL ? offset : f->ops->data_after(f, offset);
+}
+
+static inline void disk_drop_cached(struct disk_file *f)
+{
+    if (f->ops->drop_cached != NULL) {
+        f->ops->drop_cached(f);
+    }
 }
 
 static inline int disk_rename(struct disk *d, const char *from, const char *to)

@@ -58,6 +58,8 @@ struct config {
         int snapshot_compression;        /* enum config_compression */
         int purge_keep;
         int64_t purge_interval_ms; /* <= 0: off */
+        int64_t scrub_interval_ms; /* 0: off */
+        int scrub_bytes_per_second;
         bool digest;
     } store;
 

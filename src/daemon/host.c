@@ -376,6 +376,7 @@ static void on_wake(void *arg)
         txnlog_thread_settle(h->txnlog);
         look_at_snapshots(h);
         facts_look(h);
+        scrubber_look(h);
     }
     host_answer_calls(h);
     if (atomic_load(&h->stop_wanted)) {
@@ -648,6 +649,7 @@ static int init_loop(struct host *h, struct host_error *error)
     uv_idle_init(&h->loop, &h->busy);
     uv_timer_init(&h->loop, &h->tick);
     uv_timer_init(&h->loop, &h->purge);
+    uv_timer_init(&h->loop, &h->scrubber.timer);
     uv_timer_init(&h->loop, &h->refresh);
     uv_timer_init(&h->loop, &h->reap);
     uv_timer_init(&h->loop, &h->accept_again);
@@ -656,6 +658,7 @@ static int init_loop(struct host *h, struct host_error *error)
     h->busy.data = h;
     h->tick.data = h;
     h->purge.data = h;
+    h->scrubber.timer.data = h;
     h->refresh.data = h;
     h->reap.data = h;
     h->reap_planned_us = INT64_MAX;
@@ -750,6 +753,7 @@ static int host_fill(struct host *h, struct host_error *error)
         h->owners = owners_open(h, h->config->store.session_dir);
     }
     facts_start(h);
+    scrubber_start(h);
     start_accepting(h);
     show_health(h);
     return PAWL_OK;
@@ -922,6 +926,7 @@ void host_close(struct host *h)
     close_listeners(h);
     member_free(h->member);
     host_ensemble_free(h);
+    scrubber_fini(&h->scrubber);
     facts_fini(&h->facts);
     member_effects_fini(&h->effects);
     map_fini(&h->addresses);

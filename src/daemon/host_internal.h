@@ -14,6 +14,7 @@
 #include "daemon/logins.h"
 #include "daemon/owners.h"
 #include "daemon/peers.h"
+#include "daemon/scrubber.h"
 #include "daemon/secure.h"
 #include "daemon/snapshot_thread.h"
 #include "daemon/txnlog_thread.h"
@@ -116,6 +117,7 @@ struct host {
     struct member *member;
     struct owners *owners; /* NULL: sessions end by their timeouts only */
     struct facts facts;
+    struct scrubber scrubber;
     struct member_effects effects;
     struct list links;
     size_t n_links;

@@ -278,7 +278,7 @@ static void step(struct member *m, const struct member_input *in, struct member_
         reaper_tick(m->server);
         break;
     case MEMBER_SNAPSHOT:
-        snapshots_begin(&m->snapshots, m->server->tree, m->server->applied_zxid, out);
+        take_snapshot(m);
         break;
     case MEMBER_SNAPSHOT_SLICE:
         snapshots_slice(m);

@@ -328,6 +328,11 @@ static int posix_size(struct disk_file *base, uint64_t *out)
     return 0;
 }
 
+static void posix_drop_cached(struct disk_file *base)
+{
+    posix_fadvise(file_of(base)->fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 /* Where the system cannot tell, it may be right here. */
 static uint64_t posix_data_after(struct disk_file *base, uint64_t offset)
 {
@@ -491,6 +496,7 @@ static const struct disk_ops posix_ops = {
     .sync = posix_sync,
     .size = posix_size,
     .data_after = posix_data_after,
+    .drop_cached = posix_drop_cached,
     .rename = posix_rename,
     .remove = posix_remove,
     .list = posix_list,

@@ -5,7 +5,8 @@
  * every file in turn, in several ways. Then either everything that was acknowledged is there after
  * the start, or the start is refused and not a byte has changed. With accept_loss the start
  * succeeds from the last good transaction, and what it did not use is still there. A member, which
- * heals, is told what is damaged and gets what is left; not a byte has changed then either. */
+ * heals, is told what is damaged and gets what is left; not a byte has changed then either. And
+ * who scrubs the folder finds what a start would refuse, in steps of any length. */
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -19,6 +20,7 @@
 #include "store/durable.h"
 #include "store/file_names.h"
 #include "store/recovery.h"
+#include "store/scrub.h"
 #include "store/snapshot_write.h"
 #include "store/txnlog_write.h"
 
@@ -299,6 +301,23 @@ static void expect_damaged(struct sim_disk *s)
     assert_true(state_of(s) == before);
 }
 
+/* The first file that a round finds fault with; "": none. */
+static const char *scrubbed(struct sim_disk *s, size_t step)
+{
+    static struct scrub_damage damage;
+    struct scrub_options options = {
+        .snapshot_disk = sim_disk_disk(s), .log_disk = sim_disk_disk(s), .folder = STORE_FOLDER};
+    struct scrub *scrub = scrub_new(&options);
+    enum scrub_found found;
+
+    damage.file.name[0] = '\0';
+    while ((found = scrub_step(scrub, step, N_TXNS, &damage)) == SCRUB_MORE) {
+    }
+    scrub_free(scrub);
+    assert_true(found == SCRUB_DAMAGED || damage.file.name[0] == '\0');
+    return damage.file.name;
+}
+
 /* Everything is there, or nothing has changed. True: it started. */
 static bool all_or_untouched(struct sim_disk *s)
 {
@@ -351,8 +370,25 @@ static void accept_and_go_on(struct sim_disk *s)
 struct sweep {
     struct sim_disk *whole;
     const struct shape *shape;
-    size_t n_started, n_refused;
+    size_t n_started, n_refused, n_found;
 };
+
+/* Where a log will be written: nobody can tell what is to be there. */
+static bool is_behind(struct bytes content, size_t at)
+{
+    size_t end = content.len;
+
+    while (end > 0 && content.data[end - 1] == 0) {
+        end--;
+    }
+    return at + SECTOR / 2 >= end;
+}
+
+/* No log and no snapshot. */
+static bool is_noted(const char *path)
+{
+    return strcmp(path, STORE_FOLDER "/" DURABLE_FILE) == 0;
+}
 
 static void sweep_file(const char *path, struct bytes content, void *arg)
 {
@@ -362,7 +398,11 @@ static void sweep_file(const char *path, struct bytes content, void *arg)
     for (size_t at = 0; at < content.len; at += SECTOR) {
         for (size_t i = 0; i < N_HARMS; i++) {
             struct sim_disk *s = harmed(w->whole, path, &harms[i], at);
+            bool is_found = scrubbed(s, 1 + at % 4000)[0] != '\0';
             bool started = all_or_untouched(s);
+
+            w->n_found += is_found;
+            assert_true(started || is_found || is_noted(path) || is_behind(content, at));
 
             w->n_started += started;
             w->n_refused += !started;
@@ -381,7 +421,9 @@ static void every_sector_of_every_file_in_every_way(void **state)
         struct sweep w = {.whole = make_folder(&shapes[i]), .shape = &shapes[i]};
 
         each_file(w.whole, sweep_file, &w);
-        print_message("%s: %zu starts, %zu refused\n", shapes[i].name, w.n_started, w.n_refused);
+        assert_string_equal(scrubbed(w.whole, 1000), "");
+        print_message("%s: %zu starts, %zu refused; scrubbing finds %zu\n", shapes[i].name,
+                      w.n_started, w.n_refused, w.n_found);
         assert_true(w.n_refused > 100);
         sim_disk_free(w.whole);
     }
