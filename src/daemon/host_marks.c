@@ -30,6 +30,9 @@ static int load_marks(struct host *h, int64_t zxid, struct mark *diverged, struc
 {
     int rc = mark_as_loaded(h);
 
+    if (rc == PAWL_OK && h->config->store.accept_loss) { /* somebody has decided it */
+        rc = mark_forget(h->data_disk, STORE_FOLDER, DAMAGED_FILE);
+    }
     if (rc == PAWL_OK) {
         rc = mark_load(h->data_disk, STORE_FOLDER, DAMAGED_FILE, damaged);
     }

@@ -13,6 +13,8 @@ from test_members import Members as Places
 DATA_FOLDER_STATUS = 3
 HEADER_BYTES = 16
 SECTOR_BYTES = 512
+BAD_SECTOR = os.environ.get("BAD_SECTOR_SO") or os.path.join(
+    os.path.dirname(os.path.dirname(daemon.PAWLD)), "test", "e2e", "libbad_sector.so")
 N_NODES = 40  # of 100 bytes each: several sectors of a log
 
 
@@ -105,13 +107,20 @@ class Minority(Healing):
                 os.truncate(path, f.read().index(b"/n20"))
         self.heals(cut, "version-2/log.", "were acknowledged")
 
-    def test_a_log_that_cannot_be_read(self):
-        """As with a sector that the disk has given up, reading it is an error."""
-        def unreadable():
-            path = self.log_with(3, "/n20")
-            os.unlink(path)
-            os.mkdir(path)
-        self.heals(unreadable, "cannot read ", "version-2/log.", "at offset")
+    def test_a_sector_that_cannot_be_read(self):
+        if not os.path.exists(BAD_SECTOR):
+            self.skipTest("no %s" % BAD_SECTOR)
+        self.with_nodes()
+        log = self.log_with(3, "/n20")
+        with open(log, "rb") as f:
+            at = f.read().index(b"/n20")
+        env = {"LD_PRELOAD": BAD_SECTOR, "ASAN_OPTIONS": "verify_asan_link_order=0",
+               "BAD_SECTOR": "%s:%d" % (os.path.basename(log), at)}
+        members = [self.member(1), self.member(2), self.member(3, env=env)]
+        self.wait_modes(members, "leader", "follower", "follower")
+        self.assertContains(members[2].log(), "the data of this server is damaged: cannot read", log, "at offset",
+                            "Input/output error", "sends its whole tree")
+        self.healed(3, members[2], members)
 
     def test_snapshots_that_are_damaged(self):
         def flip_all():
@@ -235,9 +244,19 @@ class Refused(Healing):
         third = self.member(3)
         third.wait_log("votes for nobody")
         third.stop()
-        code, _, err = run(alone, "--port", "0", "--accept-loss")
+        shutil.copytree(self.version_2(3), os.path.join(self.dir, "whole"))
+        for name in os.listdir(self.version_2(3)):
+            if name.startswith(("log.", "pawl.durable")):
+                os.unlink(self.version_2(3, name))  # what is left could be read, but the mark tells
+        code, _, err = run(alone, "--port", "0")
         self.assertEqual(code, DATA_FOLDER_STATUS)
         self.assertContains(err, "version-2/pawl.damaged", "remove that file")
+        shutil.rmtree(self.version_2(3))
+        os.rename(os.path.join(self.dir, "whole"), self.version_2(3))
+        d = daemon.Daemon(self.dir, alone, "--accept-loss")
+        self.addCleanup(d.close)
+        self.assertLess(len(self.nodes(d.connect())), N_NODES)
+        self.assertFalse(os.path.exists(self.version_2(3, "pawl.damaged")))
 
     def test_a_server_that_stood_alone_and_is_to_be_a_member(self):
         """The others have nothing of what it lost."""

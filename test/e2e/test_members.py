@@ -43,8 +43,8 @@ class Members(daemon.TestCase):
         return self.file("%s.cfg" % (folder or number),
                          TEMPLATE % (data, "\n".join((lines or self.lines) + list(more))))
 
-    def member(self, *args, **kwargs):
-        d = daemon.Daemon(self.dir, self.config(*args, **kwargs), port=None)
+    def member(self, *args, env=None, **kwargs):
+        d = daemon.Daemon(self.dir, self.config(*args, **kwargs), port=None, env=env)
         d.port = self.places[args[0] - 1].client
         self.addCleanup(d.close)
         return d
