@@ -117,6 +117,13 @@ class Doctor(TestCase):
         self.assertEqual(found[:2], ("wrong", self.data))
         self.assertIn("damaged at offset %d" % start, found[2])
 
+    def test_what_a_member_has_noted(self):
+        for kind in ("damaged", "diverged"):
+            path = self.file("vector/version-2/pawl.%s" % kind, "log.1 at offset 7\n")
+            self.assertEqual(self.findings("-D", self.data),
+                             [("wrong", self.data, "version-2/pawl.%s: log.1 at offset 7" % kind)])
+            os.unlink(path)
+
     def test_a_folder_that_is_not_there(self):
         self.assertEqual([f[0] for f in self.findings("-D", self.dir + "/none")], ["wrong"])
 

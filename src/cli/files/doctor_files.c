@@ -8,6 +8,7 @@
 #include "cli/files/doctor.h"
 #include "cli/files/trees.h"
 #include "cli/files/view.h"
+#include "store/mark.h"
 #include "store/recovery.h"
 
 /* A zxid has 32 bits for an epoch, a sequence number 31 for a parent. */
@@ -52,6 +53,23 @@ static void look_at_count(struct doctor *d, const char *folder, const struct vie
                     "%zu files %s.*: nobody removes old ones", list.count, prefix);
     }
     file_list_fini(&list);
+}
+
+/* What a former life of the server has found. */
+static void look_at_marks(struct doctor *d, const char *folder, const struct view *v)
+{
+    struct mark mark;
+
+    if (mark_load(v->disk, STORE_FOLDER, DAMAGED_FILE, &mark) == 0 && mark.is_there) {
+        doctor_tell(d, FINDING_WRONG, folder,
+                    "in an ensemble, start it: it fetches the others' data",
+                    STORE_FOLDER "/" DAMAGED_FILE ": %s", mark.text);
+    }
+    if (mark_load(v->disk, STORE_FOLDER, DIVERGED_FILE, &mark) == 0 && mark.is_there) {
+        doctor_tell(d, FINDING_WRONG, folder,
+                    "in an ensemble, start it: it fetches the others' data",
+                    STORE_FOLDER "/" DIVERGED_FILE ": %s", mark.text);
+    }
 }
 
 /* As a start of a server reads it, and changes nothing. */
@@ -114,6 +132,7 @@ void doctor_files(struct doctor *d, const char *data_dir, const char *log_dir,
         is_open = can_open(d, log_dir, &own_logs);
     }
     if (is_open) {
+        look_at_marks(d, data_dir, &snapshots);
         look_at_data(d, data_dir, &snapshots, logs, options);
         look_at_count(d, data_dir, &snapshots, SNAPSHOT_PREFIX);
         look_at_count(d, log_dir, logs, "log");
