@@ -78,7 +78,8 @@ def shape(value, name=""):
 
 
 def without_scene(body):
-    return {k: v for k, v in body.items() if not OF_THE_SCENE.match(k) and not NOT_OURS.match(k)}
+    return {k: v for k, v in body.items()
+            if not OF_THE_SCENE.match(k) and not NOT_OURS.match(k) and not k.startswith("pawl_")}
 
 
 def differences(actual, expected, path=""):
