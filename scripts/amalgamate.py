@@ -3,8 +3,8 @@
 """amalgamate.py ROOT OUT: the client half of libpawl (client and recipes) as two files, OUT/pawl.c and OUT/pawl.h.
 
 For those who keep the sources of others in their own tree: compile pawl.c with yours, and link zlib, jansson,
-OpenSSL (libssl and libcrypto: TLS is in it, asked for or not) and pthread; the head of pawl.c has the line. Everything
-but pawl_* has the prefix pawl__ there. What it cannot do is to host local:DIR or a server (<pawl/server.h>,
+OpenSSL (libssl and libcrypto: TLS is in it, asked for or not) and pthread; of cyrus-sasl, which is loaded when it is
+asked for, the headers are needed. The head of pawl.c has the line. Everything but pawl_* has the prefix pawl__ there. What it cannot do is to host local:DIR or a server (<pawl/server.h>,
 <pawl/ensemble.h>); it can use a local:DIR that somebody else hosts.
 
 How: all system headers first, then every header of ours once, then one source after the other. What two
@@ -16,7 +16,7 @@ import pathlib
 import re
 import sys
 
-LAYERS = ("base", "os", "tls", "wire", "client", "recipes")
+LAYERS = ("base", "os", "tls", "sasl", "wire", "client", "recipes")
 LEFT_OUT = {"pawl/server.h", "pawl/ensemble.h", "pawl/pawl.h"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">][^\n]*\n', re.M)
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|\s+|->|.', re.S)
@@ -34,7 +34,7 @@ def blank(text):
     """Without comments and texts, line by line as before."""
     keep = lambda m: re.sub(r"[^\n]", " ", m[0])
     text = re.sub(r"/\*.*?\*/|//[^\n]*", keep, text, flags=re.S)
-    return re.sub(r'"(?:[^"\\\n]|\\.)*"', keep, text)
+    return re.sub(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', keep, text)
 
 
 def top_level(text):

@@ -148,6 +148,22 @@ struct pawl_tls_options {
 #define PAWL_TLS_OPTIONS(...) PAWL_SIZED(pawl_tls_options, __VA_ARGS__)
 PAWL_SIZED_TYPE(tls_options)
 
+/* ---- SASL ---- */
+
+/* Who we are, by DIGEST-MD5: shown on every link before anything else is sent, and the server shows
+ * that it knows the password, too. One of three is to be given. Files are read once, by
+ * pawl_client_open(). What is said afterwards is neither hidden nor protected: for that there is
+ * zks://, with SASL inside. */
+struct pawl_sasl_options {
+    size_t size;
+    const char *name, *password; /* both, or: */
+    const char *login_file;      /* a file with the line NAME:PASSWORD, or: */
+    const char *jaas_file;       /* a JAAS file of ZooKeeper's Java clients */
+    const char *jaas_section;    /* of it; NULL: "Client" */
+};
+#define PAWL_SASL_OPTIONS(...) PAWL_SIZED(pawl_sasl_options, __VA_ARGS__)
+PAWL_SIZED_TYPE(sasl_options)
+
 struct pawl_client_options {
     size_t size; /* set by pawl_client_options_init() and PAWL_CLIENT_OPTIONS() */
     /* "host:port,[::1]:port,name/chroot"; the port is 2181 if none is given, and a chroot goes in
@@ -181,7 +197,8 @@ struct pawl_client_options {
     size_t max_reply_bytes;   /* larger replies are TOO_LARGE, and skipped; default 64 MiB */
     struct pawl_bytes attach; /* what pawl_client_detach() gave: go on with that session */
     uint64_t seed;            /* of everything random; 0: from the system */
-    const struct pawl_tls_options *tls; /* of zks://; NULL: all of it at zero */
+    const struct pawl_tls_options *tls;   /* of zks://; NULL: all of it at zero */
+    const struct pawl_sasl_options *sasl; /* NULL: without SASL */
 };
 #define PAWL_CLIENT_OPTIONS(...) PAWL_SIZED(pawl_client_options, __VA_ARGS__)
 PAWL_SIZED_TYPE(client_options)

@@ -265,8 +265,10 @@ int cli_report_unreachable(const struct cli *cli, const struct pawl_client *clie
     if (cli_signal() != 0) {
         return EXIT_SIGNAL + cli_signal();
     }
-    cli_error(cli, "no session with %s; is it running? Name another with -s or PAWL_SERVER",
-              why[0] != '\0' ? why : cli->servers);
+    cli_error(cli, "no session with %s; %s", why[0] != '\0' ? why : cli->servers,
+              strstr(why, ": SASL: ") != NULL
+                  ? "who we are comes from --sasl, --jaas, PAWL_SASL, PAWL_JAAS or pawl.conf"
+                  : "is it running? Name another with -s or PAWL_SERVER");
     return EXIT_UNREACHABLE;
 }
 
@@ -353,12 +355,12 @@ void cli_wait(int fd)
 
 void cli_set_environment(const struct cli *cli)
 {
-    static const char *const names[N_CLI_TLS] = CLI_TLS_ENVIRONMENT;
+    static const char *const names[N_CLI_SECURITY] = CLI_SECURITY_ENVIRONMENT;
 
     setenv("PAWL_SERVER", cli->servers, 1);
-    for (int i = 0; i < N_CLI_TLS; i++) {
-        if (cli->tls[i] != NULL) {
-            setenv(names[i], cli->tls[i], 1);
+    for (int i = 0; i < N_CLI_SECURITY; i++) {
+        if (cli->security[i] != NULL) {
+            setenv(names[i], cli->security[i], 1);
         } else {
             unsetenv(names[i]); /* such as a key of a certificate that is not used */
         }
@@ -369,10 +371,10 @@ void cli_client_options(const struct cli *cli, struct pawl_client_options *out,
                         struct pawl_tls_options *tls)
 {
     *tls = (struct pawl_tls_options){.size = sizeof(*tls),
-                                     .ca_file = cli->tls[CLI_TLS_CA],
-                                     .certificate_file = cli->tls[CLI_TLS_CERTIFICATE],
-                                     .key_file = cli->tls[CLI_TLS_KEY],
-                                     .server_name = cli->tls[CLI_TLS_NAME]};
+                                     .ca_file = cli->security[CLI_TLS_CA],
+                                     .certificate_file = cli->security[CLI_TLS_CERTIFICATE],
+                                     .key_file = cli->security[CLI_TLS_KEY],
+                                     .server_name = cli->security[CLI_TLS_NAME]};
     pawl_client_options_init(out);
     out->servers = cli->servers;
     out->session_timeout_ms = cli->session_timeout_ms;
@@ -381,6 +383,7 @@ void cli_client_options(const struct cli *cli, struct pawl_client_options *out,
     out->auths = cli->auths;
     out->n_auths = cli->n_auths;
     out->tls = cli_is_secure(cli) ? tls : NULL;
+    out->sasl = cli->sasl.login_file != NULL || cli->sasl.jaas_file != NULL ? &cli->sasl : NULL;
 }
 
 int cli_connect(struct cli *cli)

@@ -34,7 +34,15 @@ enum cli_exit {
     EXIT_SIGNAL = 128 /* and the number of the signal */
 };
 
-enum cli_tls { CLI_TLS_CA, CLI_TLS_CERTIFICATE, CLI_TLS_KEY, CLI_TLS_NAME, N_CLI_TLS };
+enum cli_security {
+    CLI_TLS_CA,
+    CLI_TLS_CERTIFICATE,
+    CLI_TLS_KEY,
+    CLI_TLS_NAME,
+    CLI_SASL_LOGIN,
+    CLI_SASL_JAAS,
+    N_CLI_SECURITY
+};
 
 struct cli {
     const char *servers;
@@ -43,8 +51,10 @@ struct cli {
     int session_timeout_ms;
     bool read_only;
     bool json;
-    const char *tls[N_CLI_TLS]; /* files and a name for zks://; NULL: not given */
-    char *tls_read[N_CLI_TLS];  /* those that are from a file of settings */
+    const char *security[N_CLI_SECURITY]; /* files and a name for zks://, files for SASL; NULL: not
+                                           * given */
+    char *security_read[N_CLI_SECURITY];  /* those that are from a file of settings */
+    struct pawl_sasl_options sasl;
     struct pawl_auth *auths;
     size_t n_auths;
     const struct command *command; /* the one that runs, for messages */
@@ -113,7 +123,7 @@ int cli_change_server(struct cli *cli, const char *servers);
 void cli_disconnect(struct cli *cli);
 
 /* The options of the client that the command line asks for; for those who open it themselves. They
- * point into `tls`. */
+ * point into `tls` and `cli`. */
 void cli_client_options(const struct cli *cli, struct pawl_client_options *out,
                         struct pawl_tls_options *tls);
 

@@ -21,6 +21,8 @@ const struct option_spec settings_options[] = {
     {'E', "cert", "FILE", "TLS: our certificate, with its chain"},
     {'K', "key", "FILE", "TLS: its key, if that is in a file of its own"},
     {'N', "server-name", "NAME", "TLS: to be found in the servers' certificates, not the host's"},
+    {'U', "sasl", "FILE", "who we are by SASL: a file with the line NAME:PASSWORD"},
+    {'J', "jaas", "FILE", "the same: a JAAS file with a section Client"},
     {'T', "session-timeout", "DURATION", "after so long without us the server ends our session"},
     {'C', "connect-timeout", "DURATION", "wait so long for a server, and for each answer"},
     {'a', "auth", "SCHEME:AUTH", "credentials, such as digest:user:password"},
@@ -34,18 +36,17 @@ const struct option_spec settings_options[] = {
 static const struct {
     char letter;
     const char *key;
-} tls_settings[N_CLI_TLS] = {
-    [CLI_TLS_CA] = {'A', "ca"},
-    [CLI_TLS_CERTIFICATE] = {'E', "cert"},
-    [CLI_TLS_KEY] = {'K', "key"},
-    [CLI_TLS_NAME] = {'N', "server-name"},
+} security_settings[N_CLI_SECURITY] = {
+    [CLI_TLS_CA] = {'A', "ca"},       [CLI_TLS_CERTIFICATE] = {'E', "cert"},
+    [CLI_TLS_KEY] = {'K', "key"},     [CLI_TLS_NAME] = {'N', "server-name"},
+    [CLI_SASL_LOGIN] = {'U', "sasl"}, [CLI_SASL_JAAS] = {'J', "jaas"},
 };
 
 /* Where a setting comes from, for messages. */
 struct source {
     struct cli *cli;
     const char *file;
-    bool has_certificate; /* from before it */
+    bool has_certificate, has_sasl; /* from before it */
     int status;
 };
 
@@ -78,15 +79,22 @@ int settings_add_auth(struct cli *cli, const char *place, const char *text)
     return EXIT_OK;
 }
 
-/* A key belongs to its certificate: it is not taken from a place behind that. */
-static bool take_tls(const struct source *s, const char *key, const char *value)
+/* A key belongs to its certificate: it is not taken from a place behind that. And who says who we
+ * are says all of it. */
+static bool is_settled(int setting, bool has_certificate, bool has_sasl)
+{
+    return (setting == CLI_TLS_KEY && has_certificate) ||
+           ((setting == CLI_SASL_LOGIN || setting == CLI_SASL_JAAS) && has_sasl);
+}
+
+static bool take_security(const struct source *s, const char *key, const char *value)
 {
     struct cli *cli = s->cli;
 
-    for (int i = 0; i < N_CLI_TLS; i++) {
-        if (strcmp(key, tls_settings[i].key) == 0) {
-            if (cli->tls[i] == NULL && (i != CLI_TLS_KEY || !s->has_certificate)) {
-                cli->tls[i] = cli->tls_read[i] = must_strdup(value);
+    for (int i = 0; i < N_CLI_SECURITY; i++) {
+        if (strcmp(key, security_settings[i].key) == 0) {
+            if (cli->security[i] == NULL && !is_settled(i, s->has_certificate, s->has_sasl)) {
+                cli->security[i] = cli->security_read[i] = must_strdup(value);
             }
             return true;
         }
@@ -94,18 +102,18 @@ static bool take_tls(const struct source *s, const char *key, const char *value)
     return false;
 }
 
-/* From the command line, else the environment; of a key as take_tls() has it. */
-static void read_tls(struct cli *cli, const struct args *args)
+/* From the command line, else the environment. */
+static void read_security(struct cli *cli, const struct args *args)
 {
-    static const char *const names[N_CLI_TLS] = CLI_TLS_ENVIRONMENT;
+    static const char *const names[N_CLI_SECURITY] = CLI_SECURITY_ENVIRONMENT;
 
-    for (int i = 0; i < N_CLI_TLS; i++) {
+    for (int i = 0; i < N_CLI_SECURITY; i++) {
         const char *value = getenv(names[i]);
 
-        cli->tls[i] = args_text(args, tls_settings[i].letter);
-        if (cli->tls[i] == NULL && value != NULL && value[0] != '\0' &&
-            (i != CLI_TLS_KEY || !args_has(args, 'E'))) {
-            cli->tls[i] = value;
+        cli->security[i] = args_text(args, security_settings[i].letter);
+        if (cli->security[i] == NULL && value != NULL && value[0] != '\0' &&
+            !is_settled(i, args_has(args, 'E'), args_has(args, 'U') || args_has(args, 'J'))) {
+            cli->security[i] = value;
         }
     }
 }
@@ -136,7 +144,7 @@ static void take_pair(void *arg, int line, const char *key, const char *value)
     } else if (strcmp(key, "auth") == 0) {
         strncat(where, key, sizeof(where) - strlen(where) - 1);
         s->status = settings_add_auth(s->cli, where, value);
-    } else if (!take_tls(s, key, value)) {
+    } else if (!take_security(s, key, value)) {
         cli_error(s->cli, "%sthere is no setting '%s'", where, key);
         s->status = EXIT_USAGE;
     }
@@ -144,8 +152,11 @@ static void take_pair(void *arg, int line, const char *key, const char *value)
 
 static int read_file(struct cli *cli, const char *path)
 {
-    struct source source = {
-        .cli = cli, .file = path, .has_certificate = cli->tls[CLI_TLS_CERTIFICATE] != NULL};
+    struct source source = {.cli = cli,
+                            .file = path,
+                            .has_certificate = cli->security[CLI_TLS_CERTIFICATE] != NULL,
+                            .has_sasl = cli->security[CLI_SASL_LOGIN] != NULL ||
+                                        cli->security[CLI_SASL_JAAS] != NULL};
     struct properties_error error;
     struct strbuf text;
     char part[4096];
@@ -233,7 +244,7 @@ int settings_read(struct cli *cli, const struct args *args)
     if (cli->servers == NULL && from_environment != NULL && from_environment[0] != '\0') {
         cli->servers = from_environment;
     }
-    read_tls(cli, args);
+    read_security(cli, args);
     cli->json = args_has(args, 'j');
     cli->read_only = args_has(args, 'r');
     status = args_has(args, 'a') ? settings_add_auth(cli, "--auth", args_text(args, 'a')) : EXIT_OK;
@@ -250,6 +261,9 @@ int settings_read(struct cli *cli, const struct args *args)
     if (cli->servers == NULL) {
         cli->servers = "localhost:2181";
     }
+    cli->sasl = (struct pawl_sasl_options){.size = sizeof(cli->sasl),
+                                           .login_file = cli->security[CLI_SASL_LOGIN],
+                                           .jaas_file = cli->security[CLI_SASL_JAAS]};
     if (cli->session_timeout_ms < 0) {
         cli->session_timeout_ms = SESSION_TIMEOUT_MS;
     }
@@ -266,7 +280,7 @@ void settings_free(struct cli *cli)
     }
     free(cli->auths);
     free(cli->servers_read);
-    for (int i = 0; i < N_CLI_TLS; i++) {
-        free(cli->tls_read[i]);
+    for (int i = 0; i < N_CLI_SECURITY; i++) {
+        free(cli->security_read[i]);
     }
 }

@@ -7,6 +7,7 @@
  *                                connect-timeout = 5s
  *                                auth = digest:user:password
  *                                ca = FILE, cert = FILE, key = FILE, server-name = NAME: of zks://
+ *                                sasl = FILE, or jaas = FILE: who we are
  *
  * PAWL_AUTH has credentials, too, a line for each: others see a command line, but not that. A
  * shell hands its own to the processes that it starts in a variable of the same form, which they
@@ -16,10 +17,10 @@
 
 #include "cli/args.h"
 
-/* In the order of enum cli_tls. */
-#define CLI_TLS_ENVIRONMENT                                    \
-    {                                                          \
-        "PAWL_CA", "PAWL_CERT", "PAWL_KEY", "PAWL_SERVER_NAME" \
+/* In the order of enum cli_security. */
+#define CLI_SECURITY_ENVIRONMENT                                                         \
+    {                                                                                    \
+        "PAWL_CA", "PAWL_CERT", "PAWL_KEY", "PAWL_SERVER_NAME", "PAWL_SASL", "PAWL_JAAS" \
     }
 
 #define SETTINGS_SHELL_AUTH "PAWL_SHELL_AUTH"

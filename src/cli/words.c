@@ -94,7 +94,7 @@ static bool read_answer(struct asking *a, int fd)
 
 static bool ask_encrypted(struct asking *a, int fd)
 {
-    const char *name = a->cli->tls[CLI_TLS_NAME];
+    const char *name = a->cli->security[CLI_TLS_NAME];
     int64_t left = a->deadline_ms - clock_monotonic_ms();
 
     return tls_ask(a->tls, name != NULL ? name : a->place->name, fd, bytes_str(a->word), SIZE_MAX,
@@ -175,10 +175,10 @@ struct hearer {
 
 int words_open_tls(const struct cli *cli, const struct server_list *list, struct tls_context **out)
 {
-    struct tls_settings settings = {.key.path = cli->tls[CLI_TLS_CERTIFICATE],
-                                    .key_path = cli->tls[CLI_TLS_KEY],
-                                    .trust.path = cli->tls[CLI_TLS_CA]};
-    const char *name = cli->tls[CLI_TLS_NAME];
+    struct tls_settings settings = {.key.path = cli->security[CLI_TLS_CERTIFICATE],
+                                    .key_path = cli->security[CLI_TLS_KEY],
+                                    .trust.path = cli->security[CLI_TLS_CA]};
+    const char *name = cli->security[CLI_TLS_NAME];
     struct tls_fault fault = {.text = "no memory"};
 
     *out = NULL;

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/broken.h"
 #include "base/logging.h"
+#include "client/core_internal.h"
 #include "pawl/error.h"
 
 enum {
@@ -18,6 +19,7 @@ enum {
     PING_MOST_MS = 10000,
     PROBE_FIRST_MS = 100,
     PROBE_MOST_MS = 60000,
+    CORE_SASL_BYTES = 1 << 20,
 };
 
 /* ---- life ---- */
@@ -33,6 +35,7 @@ static int core_init(struct core *c, const char *servers, int64_t now_ms)
     list_init(&c->items);
     strbuf_init(&c->pre, STRBUF_NO_LIMIT);
     strbuf_init(&c->out, STRBUF_NO_LIMIT);
+    strbuf_init(&c->sasl_token, CORE_SASL_BYTES);
     c->timeout_ms = c->options.session_timeout_ms;
     c->next_xid = 1;
     c->connect_at_ms = now_ms;
@@ -76,6 +79,7 @@ void core_free(struct core *c)
     hosts_fini(&c->hosts);
     strbuf_fini(&c->pre);
     strbuf_fini(&c->out);
+    strbuf_fini(&c->sasl_token);
     chunk_unref(c->in);
     free(c->chroot);
     free(c->last_news);
@@ -102,11 +106,12 @@ static const uint8_t may_follow[] = {
 static const uint8_t link_may_follow[] = {
     [LINK_NONE] = 1 << LINK_OPENING,
     [LINK_OPENING] = 1 << LINK_HELLO | 1 << LINK_NONE,
-    [LINK_HELLO] = 1 << LINK_READY | 1 << LINK_NONE,
+    [LINK_HELLO] = 1 << LINK_SASL | 1 << LINK_READY | 1 << LINK_NONE,
+    [LINK_SASL] = 1 << LINK_READY | 1 << LINK_NONE,
     [LINK_READY] = 1 << LINK_NONE,
 };
 
-static void core_move_link(struct core *c, enum link_state next)
+void core_move_link(struct core *c, enum link_state next)
 {
     ASSERT((link_may_follow[c->link] & 1 << next) != 0);
     c->link = next;
@@ -144,12 +149,13 @@ bool core_is_connected(const struct core *c)
 }
 
 /* What holds between any two inputs. */
-static void core_check(const struct core *c)
+void core_check(const struct core *c)
 {
     ASSERT((c->link == LINK_READY) == core_is_connected(c));
     ASSERT(c->closed == (c->state == PAWL_STATE_CLOSED));
     ASSERT(c->closed || c->link == LINK_READY || (!c->link_read_only && c->ping_sent_ms == 0));
     ASSERT(c->in_at <= c->in_len && c->pre_at <= c->pre.len);
+    ASSERT(!c->want_sasl || c->link == LINK_SASL);
 }
 
 static int64_t lost_at(const struct core *c)
@@ -171,6 +177,7 @@ static void lose_session(struct core *c, int64_t now_ms)
 {
     log_info("session 0x%llx is lost", (unsigned long long)c->session_id);
     c->session_id = 0;
+    c->granted = (struct connect_response){0};
     memset(c->password, 0, sizeof(c->password));
     c->session_is_real = false;
     c->last_zxid = c->told_zxid = 0;
@@ -225,6 +232,10 @@ static void link_gone(struct core *c, int64_t now_ms)
         c->n_failures++;
     }
     core_move_link(c, LINK_NONE);
+    c->want_sasl = false;
+    if (c->granted.read_only) { /* which nobody else knows */
+        c->granted = (struct connect_response){0};
+    }
     c->link_read_only = false;
     c->probe_at_ms = 0;
     c->ping_sent_ms = 0;
@@ -273,7 +284,7 @@ static void leave_link(struct core *c, int64_t now_ms, const char *why)
     link_gone(c, now_ms);
 }
 
-static void drop_link(struct core *c, int64_t now_ms, const char *why)
+void core_drop_link(struct core *c, int64_t now_ms, const char *why)
 {
     core_trouble(c, why);
     leave_link(c, now_ms, why);
@@ -301,8 +312,9 @@ void core_link_up(struct core *c, int64_t now_ms)
     struct connect_request q = {
         .last_zxid_seen = c->last_zxid,
         .timeout_ms = c->options.session_timeout_ms,
-        .session_id = c->session_is_real ? c->session_id : 0,
-        .password = bytes_of(c->password, PASSWORD_BYTES),
+        .session_id = c->session_is_real ? c->session_id : c->granted.session_id,
+        .password =
+            bytes_of(c->session_is_real ? c->password : c->granted.password, PASSWORD_BYTES),
         .has_read_only = true,
         .read_only = c->options.read_only,
     };
@@ -315,7 +327,7 @@ void core_link_up(struct core *c, int64_t now_ms)
     jute_patch_int(&c->pre, 0, (int32_t)(c->pre.len - 4));
     c->hello_sent_ms = now_ms;
     if (c->pre.failed) {
-        drop_link(c, now_ms, "no memory");
+        core_drop_link(c, now_ms, "no memory");
     }
     core_check(c);
 }
@@ -385,7 +397,7 @@ static int64_t seen_zxid(const struct core *c)
     return c->told_zxid > c->last_zxid ? c->told_zxid : c->last_zxid;
 }
 
-static void session_stands(struct core *c, int64_t now_ms, const struct connect_response *r)
+void core_session_stands(struct core *c, int64_t now_ms, const struct connect_response *r)
 {
     hello_shows(c, now_ms, r);
     c->session_id = r->session_id;
@@ -393,6 +405,7 @@ static void session_stands(struct core *c, int64_t now_ms, const struct connect_
     c->timeout_ms = r->timeout_ms;
     c->link_read_only = r->read_only;
     c->session_is_real = c->session_is_real || !r->read_only;
+    c->granted = (struct connect_response){0};
     core_move_link(c, LINK_READY);
     trouble_over(c);
     c->n_failures = 0;
@@ -410,7 +423,7 @@ static void session_stands(struct core *c, int64_t now_ms, const struct connect_
              c->hosts.items[c->host].name, c->hosts.items[c->host].port, c->timeout_ms,
              r->read_only ? ", read-only" : "");
     if (c->pre.failed) {
-        drop_link(c, now_ms, "no memory");
+        core_drop_link(c, now_ms, "no memory");
         return;
     }
     settle_state(c);
@@ -421,18 +434,27 @@ static void hello_answered(struct core *c, int64_t now_ms, struct bytes frame)
     struct connect_response r;
 
     if (!connect_response_read(frame, &r)) {
-        drop_link(c, now_ms, "the answer to the handshake makes no sense");
+        core_drop_link(c, now_ms, "the answer to the handshake makes no sense");
+        return;
+    }
+    if (r.timeout_ms > 0 && c->options.sasl) {
+        core_sasl_begin(c, &r);
         return;
     }
     if (r.timeout_ms > 0) {
-        session_stands(c, now_ms, &r);
+        core_session_stands(c, now_ms, &r);
+        return;
+    }
+    if (!c->session_is_real && c->granted.session_id != 0) {
+        c->granted = (struct connect_response){0};
+        core_drop_link(c, now_ms, "the session has expired before we had authenticated");
         return;
     }
     if (!c->session_is_real) { /* we had none: this server has a problem, not we */
-        drop_link(c, now_ms, "no new session was granted");
+        core_drop_link(c, now_ms, "no new session was granted");
         return;
     }
-    drop_link(c, now_ms, "the session has expired");
+    core_drop_link(c, now_ms, "the session has expired");
     lose_session(c, now_ms);
 }
 
@@ -461,9 +483,9 @@ static void fire(struct core *c, int64_t now_ms, struct jute_reader *r, int64_t 
         list_push_back(&c->items, &e->item.link);
     }
     if (rc == PAWL_ERR_MARSHALLING) {
-        drop_link(c, now_ms, "an event makes no sense");
+        core_drop_link(c, now_ms, "an event makes no sense");
     } else if (rc != 0) {
-        drop_link(c, now_ms, "no memory");
+        core_drop_link(c, now_ms, "no memory");
     } else if (e != NULL) {
         requests_sweep(c);
     }
@@ -483,13 +505,13 @@ static void watches_set(struct core *c, int64_t now_ms, int32_t err, struct jute
     bool told = err == 0 && jute_left(r) > 0 && jute_read_int(r) == MISSED_EVENTS_TOLD;
 
     if (c->sets.n == 0) {
-        drop_link(c, now_ms, "an answer that fits no request");
+        core_drop_link(c, now_ms, "an answer that fits no request");
         return;
     }
     c->n_sets_told += told && !r->failed ? 1 : 0;
     if (--c->sets.n == 0 && c->sets.n_asked > 0 &&
         watches_answered(&c->watches, c->n_sets_told == c->sets.n_asked, &c->items) != 0) {
-        drop_link(c, now_ms, "no memory");
+        core_drop_link(c, now_ms, "no memory");
     }
 }
 
@@ -503,9 +525,13 @@ static void take_frame(struct core *c, int64_t now_ms, struct bytes frame, bool 
         hello_answered(c, now_ms, frame);
         return;
     }
+    if (c->link == LINK_SASL) {
+        core_sasl_answered(c, now_ms, frame);
+        return;
+    }
     h = reply_header_read(&r);
     if (r.failed) {
-        drop_link(c, now_ms, "an answer is too short");
+        core_drop_link(c, now_ms, "an answer is too short");
         return;
     }
     c->newest_zxid = h.zxid > c->newest_zxid ? h.zxid : c->newest_zxid;
@@ -526,10 +552,10 @@ static void take_frame(struct core *c, int64_t now_ms, struct bytes frame, bool 
                              h.err == 0 ? bytes_of(r.at, jute_left(&r)) : bytes_of(r.at, 0));
     }
     if (rc != 0) {
-        drop_link(c, now_ms, "an answer that fits no request");
+        core_drop_link(c, now_ms, "an answer that fits no request");
     } else if (h.xid == XID_AUTH && h.err != 0) {
         /* The server is about to close it: what is sent from here on would be lost. */
-        drop_link(c, now_ms, "the server refused our credentials");
+        core_drop_link(c, now_ms, "the server refused our credentials");
     }
 }
 
@@ -595,7 +621,7 @@ static bool next_frame(struct core *c, int64_t now_ms)
     }
     len = load_u32(at);
     if (len > INT32_MAX) {
-        drop_link(c, now_ms, "a frame of negative length");
+        core_drop_link(c, now_ms, "a frame of negative length");
         return false;
     }
     too_large = len > c->options.max_reply_bytes;
@@ -606,12 +632,12 @@ static bool next_frame(struct core *c, int64_t now_ms)
     c->skip = too_large ? len - REPLY_HEADER_BYTES : 0;
     take_frame(c, now_ms, bytes_of(at + 4, too_large ? (size_t)REPLY_HEADER_BYTES : len),
                too_large);
-    return c->link == LINK_HELLO || c->link == LINK_READY;
+    return c->link >= LINK_HELLO;
 }
 
 void core_received(struct core *c, int64_t now_ms, size_t n)
 {
-    if (c->link != LINK_HELLO && c->link != LINK_READY) {
+    if (c->link < LINK_HELLO) {
         return;
     }
     c->heard_ms = now_ms;
@@ -690,6 +716,7 @@ int64_t core_next_ms(const struct core *c)
         break;
     case LINK_OPENING:
     case LINK_HELLO:
+    case LINK_SASL:
         t = earlier(t, c->link_limit_ms);
         break;
     case LINK_READY:
@@ -744,7 +771,7 @@ void core_probed(struct core *c, int64_t now_ms, bool writes)
 static void tick_ready(struct core *c, int64_t now_ms)
 {
     if (now_ms >= silence_limit(c)) {
-        drop_link(c, now_ms, "nothing heard for two thirds of the session's timeout");
+        core_drop_link(c, now_ms, "nothing heard for two thirds of the session's timeout");
         return;
     }
     if (now_ms >= c->keep_until_ms) {
@@ -774,7 +801,7 @@ static void tick_jumped(struct core *c, int64_t now_ms)
 
     c->jumped = false;
     if (c->link == LINK_READY && (uncertain || now_ms >= c->answered_ms + c->timeout_ms)) {
-        drop_link(c, now_ms, "the session may have ended while the machine stood still");
+        core_drop_link(c, now_ms, "the session may have ended while the machine stood still");
         c->connect_at_ms = now_ms;
     }
 }
@@ -790,11 +817,11 @@ void core_tick(struct core *c, int64_t now_ms)
     if (c->link == LINK_READY) {
         tick_ready(c, now_ms);
     } else if (c->link != LINK_NONE && now_ms >= c->link_limit_ms) {
-        drop_link(c, now_ms, "no session in time");
+        core_drop_link(c, now_ms, "no session in time");
     }
     if (c->state == PAWL_STATE_SUSPENDED && now_ms >= lost_at(c)) {
         if (c->link != LINK_NONE) {
-            drop_link(c, now_ms, "the session has been without a link for too long");
+            core_drop_link(c, now_ms, "the session has been without a link for too long");
         }
         lose_session(c, now_ms);
     }
@@ -893,7 +920,7 @@ void core_shut(struct core *c, int err)
     }
     c->closed = true;
     c->want_drop = c->link != LINK_NONE;
-    c->want_link = false;
+    c->want_link = c->want_sasl = false;
     if (c->link != LINK_NONE) {
         core_move_link(c, LINK_NONE);
     }

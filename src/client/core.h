@@ -7,8 +7,14 @@
  *
  *            ask for a link         link is up            answer to the handshake
  *   LINK_NONE -----------> LINK_OPENING ------> LINK_HELLO ---------------------> LINK_READY
- *       ^                       |                   |                                 |
- *       +-- after a pause ------+-------------------+----------- link is down --------+
+ *       ^                       |                 |   |                             ^   |
+ *       |                       |                 |   +------> LINK_SASL -----------+   |
+ *       |                       |                 |                |   both know who    |
+ *       |                       |                 |                |   the other is     |
+ *       +-- after a pause ------+-----------------+----------------+-- link is down ----+
+ *
+ * With SASL nothing else is said before both have authenticated. The tokens are made and read
+ * elsewhere (sasl/exchange.h), which may take its time: the core wishes for a step and is told.
  *
  * The link comes and goes; the session (id, password, timeout) stays until the server or our clock
  * says that it is over. Then a new one is begun, unless only one was wanted. What the application
@@ -32,7 +38,7 @@
 #include "client/requests.h"
 #include "client/watches.h"
 
-enum link_state { LINK_NONE, LINK_OPENING, LINK_HELLO, LINK_READY };
+enum link_state { LINK_NONE, LINK_OPENING, LINK_HELLO, LINK_SASL, LINK_READY };
 
 enum { CORE_TROUBLE_BYTES = 1024 };
 
@@ -42,6 +48,7 @@ struct core_options {
     int lost_percent;
     bool read_only;
     bool one_session;
+    bool sasl; /* authenticates so, on every link, before anything else */
     size_t max_request_bytes, max_reply_bytes;
     uint64_t seed;
 };
@@ -68,6 +75,14 @@ struct core {
     int64_t hello_sent_ms;
     int64_t heard_ms, spoke_ms, ping_sent_ms; /* the last 0 when no ping is out */
     unsigned n_failures; /* links that did not become a session, since the last that did */
+
+    /* What a server has granted that we have not authenticated to yet; session_id 0: nothing. If
+     * the link fails there, the same session is asked for again. */
+    struct connect_response granted;
+    struct strbuf sasl_token; /* of the server */
+    int32_t sasl_xid;         /* of the answer that is waited for */
+    bool sasl_begun;          /* the server has answered once */
+    bool sasl_done;           /* we are done, it is not */
 
     char trouble[CORE_TROUBLE_BYTES]; /* why there is no link; "" while there is one */
 
@@ -118,6 +133,8 @@ struct core {
     /* Wishes: carried out and reset by the driver. */
     bool want_link;    /* to hosts.items[host]; tell core_link_up() or core_link_down() */
     bool want_drop;    /* of the link; core_link_down() is not told */
+    bool want_sasl;    /* a step of the exchange with sasl_token, of a new one if that is null; tell
+                        * core_sasl() */
     bool want_probe;   /* ask hosts.items[probe_host] `isro`; tell core_probed() */
     size_t probe_host; /* SIZE_MAX: of a list that is no more */
 };
@@ -134,6 +151,11 @@ void core_link_down(struct core *c, int64_t now_ms);
 
 /* Why the link has ended, or could not be made; before core_link_down(). */
 void core_trouble(struct core *c, const char *why);
+
+/* A step of the exchange has been made: 1: it is done; 0: it goes on; -1: it has failed, and `why`
+ * tells. `token` is for the server. */
+void core_sasl(struct core *c, int64_t now_ms, int rc, struct bytes token, const char *why);
+
 void core_probed(struct core *c, int64_t now_ms, bool writes);
 
 /* Where to put received bytes: at least one byte of room; 0 without memory. */

@@ -10,8 +10,11 @@
 #include "client/handout.h"
 #include "client/local.h"
 #include "client/plan.h"
+#include "client/sasl_options.h"
 #include "client/timer.h"
 #include "os/entropy.h"
+#include "sasl/exchange.h"
+#include "sasl/login.h"
 #include "tls/tls.h"
 
 enum {
@@ -97,6 +100,8 @@ static void engine_free(struct engine *e)
     local_close(e->local);
     tls_context_unref(e->tls.context);
     free(e->tls.name);
+    sasl_exchange_free(e->sasl.exchange);
+    sasl_login_unref(e->sasl.login);
     handle_free(e->face);
     free(e->settings.acl_store);
     condition_fini(&e->state_changed);
@@ -183,7 +188,7 @@ enum pawl_outcome engine_abandon(struct engine *e, struct call *call)
 static bool engine_carry_out(struct engine *e, int64_t now_ms)
 {
     struct core *c = e->core;
-    bool any = c->want_drop || c->want_link || c->want_probe;
+    bool any = c->want_drop || c->want_link || c->want_sasl || c->want_probe;
 
     if (c->want_drop) {
         c->want_drop = false;
@@ -192,6 +197,10 @@ static bool engine_carry_out(struct engine *e, int64_t now_ms)
     if (c->want_link) {
         c->want_link = false;
         link_start(e, now_ms);
+    }
+    if (c->want_sasl) {
+        c->want_sasl = false;
+        sasl_options_step(e, now_ms);
     }
     if (c->want_probe) {
         c->want_probe = false;

@@ -57,6 +57,10 @@ struct engine {
         struct tls_context *context; /* NULL: plain */
         char *name; /* that servers must have in their certificates; NULL: by host */
     } tls;
+    struct {
+        struct sasl_login *login;       /* NULL: without SASL */
+        struct sasl_exchange *exchange; /* the last one begun */
+    } sasl;
     bool knows_wall;
     int64_t wall_offset_ms; /* wall clock less ours, when we last looked */
     bool closing;           /* close has begun */

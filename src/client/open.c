@@ -11,6 +11,7 @@
 #include "client/follow.h"
 #include "client/handle.h"
 #include "client/local.h"
+#include "client/sasl_options.h"
 #include "client/take.h"
 #include "client/tls_options.h"
 #include "wire/server_list.h"
@@ -265,6 +266,24 @@ static int open_tls(struct engine *e, const struct pawl_client_options *o)
     return rc == 0 ? 0 : refuse(rc, "TLS: %s", why);
 }
 
+/* ---- SASL ---- */
+
+static int open_sasl(struct engine *e, const struct pawl_client_options *o)
+{
+    char why[sizeof(open_error)];
+    int rc;
+
+    if (o->sasl == NULL) {
+        return 0;
+    }
+    if (e->local != NULL) {
+        return refuse(PAWL_ERR_BAD_ARGUMENTS, "local:DIR has no SASL");
+    }
+    rc = sasl_options_take(o->sasl, e, why, sizeof(why));
+    e->core->options.sasl = rc == 0;
+    return rc == 0 ? 0 : refuse(rc, "SASL: %s", why);
+}
+
 /* ---- all of it ---- */
 
 static int open_engine(const struct pawl_client_options *o, struct pawl_client **out)
@@ -276,7 +295,7 @@ static int open_engine(const struct pawl_client_options *o, struct pawl_client *
         return refuse(PAWL_ERR_NO_MEMORY, "%s", pawl_strerror(PAWL_ERR_NO_MEMORY));
     }
     rc = fill(e, o);
-    if (rc == 0 && (rc = open_tls(e, o)) != 0) {
+    if (rc == 0 && ((rc = open_tls(e, o)) != 0 || (rc = open_sasl(e, o)) != 0)) {
         drop_unopened(e);
         return rc;
     }

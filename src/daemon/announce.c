@@ -23,7 +23,9 @@ void announce_start(const struct config *c)
 
 static void announce_authentication(const struct config *c)
 {
-    if (c->security.enforce_auth) {
+    if (c->sasl.required) {
+        log_info("authentication: a session needs SASL (sessionRequireClientSASLAuth=true)");
+    } else if (c->security.enforce_auth) {
         log_info("authentication: a session needs one of the schemes %s",
                  c->security.enforce_auth_schemes);
     } else {
@@ -33,7 +35,7 @@ static void announce_authentication(const struct config *c)
     if (c->server.skip_acl) {
         log_warn("authentication: skipACL=yes, no permission is checked");
     }
-    if (c->security.super_digest != NULL || c->tls.super_user != NULL) {
+    if (c->security.super_digest != NULL || c->tls.super_user != NULL || c->sasl.n_supers > 0) {
         log_info("authentication: there is a super user, whom no ACL keeps out");
     }
 }

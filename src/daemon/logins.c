@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _DEFAULT_SOURCE /* explicit_bzero() */
 #include "daemon/logins.h"
 
 #include <stdio.h>
@@ -67,9 +66,7 @@ static int read_file(struct sasl_login *l, const char *path, read_fn read, const
     } else {
         rc = read(l, strbuf_bytes(&text), section, reason, sizeof(reason));
         snprintf(why, why_size, "%s: %s", path, reason);
-        if (text.len > 0) {
-            explicit_bzero(text.data, text.len);
-        }
+        sasl_login_wipe(text.data, text.len);
         strbuf_fini(&text);
     }
     config_lines_fini(&errors);

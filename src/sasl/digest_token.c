@@ -104,3 +104,11 @@ bool digest_token_is_good(struct bytes token)
     }
     return true;
 }
+
+bool digest_token_is_last(struct bytes token)
+{
+    static const char name[] = "rspauth=";
+    size_t at = skip_blanks(token, 0), len = strlen(name);
+
+    return token.len - at >= len && same_name(bytes_of(token.data + at, len), bytes_str(name));
+}

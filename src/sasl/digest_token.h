@@ -13,4 +13,7 @@ enum { DIGEST_TOKEN_BYTES = 4096 };
  * more often), and not too long. RFC 2831 demands all of that. */
 bool digest_token_is_good(struct bytes token);
 
+/* Whether the server's last word, "rspauth=...". */
+bool digest_token_is_last(struct bytes token);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _DEFAULT_SOURCE /* explicit_bzero() */
+#define _GNU_SOURCE /* explicit_bzero() */
 #include "sasl/login.h"
 
 #include <stdarg.h>
@@ -14,6 +14,13 @@
 enum { MAX_USERS = 10000 };
 
 /* ---- life ---- */
+
+void sasl_login_wipe(void *data, size_t len)
+{
+    if (len > 0) {
+        explicit_bzero(data, len);
+    }
+}
 
 static void wipe(char *secret)
 {
@@ -316,6 +323,11 @@ static int take_self(struct sasl_login *l, struct bytes name, struct bytes passw
     }
     rc = replace(&l->name, name);
     return rc == PAWL_OK ? replace(&l->password, password) : rc;
+}
+
+int sasl_login_set_self(struct sasl_login *l, const char *name, const char *password)
+{
+    return take_self(l, bytes_str(name), bytes_str(password));
 }
 
 int sasl_login_read_self(struct sasl_login *l, struct bytes text, char *why, size_t why_size)

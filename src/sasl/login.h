@@ -47,6 +47,12 @@ int sasl_login_read_users(struct sasl_login *l, struct bytes text, char *why, si
 /* Ourselves: the first line of such a file. PAWL_ERR_CONFIG also when there is none. */
 int sasl_login_read_self(struct sasl_login *l, struct bytes text, char *why, size_t why_size);
 
+/* Ourselves, as given. PAWL_OK or PAWL_ERR_NO_MEMORY. */
+int sasl_login_set_self(struct sasl_login *l, const char *name, const char *password);
+
+/* What may have been a password is overwritten. */
+void sasl_login_wipe(void *data, size_t len);
+
 /* Replaces the password of one who is there; PAWL_OK also if nobody is. */
 int sasl_login_change(struct sasl_login *l, const char *name, const char *password);
 

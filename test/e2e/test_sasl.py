@@ -5,6 +5,7 @@ password is ever shown."""
 import os
 import re
 import signal
+import subprocess
 import urllib.request
 
 import daemon  # finds what follows
@@ -211,6 +212,52 @@ class Files(Case):
         rc, text = check("-Djava.security.auth.login.config=" + self.jaas)
         self.assertEqual(rc, 0, text)
         self.assertIn("has passwords, and everybody may read it: chmod 0600", text)
+
+
+class Pawl(Case):
+    """The command line."""
+
+    def pawl(self, d, *args, env=None, wait="60s"):
+        command = [os.path.join(os.path.dirname(daemon.PAWLD), "pawl"), "-C", wait, "-s", "127.0.0.1:%d" % d.port]
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("PAWL_")}
+        done = subprocess.run(command + list(args), capture_output=True, text=True, timeout=PATIENCE_SECONDS,
+                              env=dict(clean, HOME=self.dir, XDG_CONFIG_HOME=self.dir, **(env or {})))
+        self.assertNotIn("geheim", done.stdout + done.stderr)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_where_it_knows_from(self):
+        d = self.start_sasl("-DsessionRequireClientSASLAuth=true")
+        bob = self.secret_file("bob", "bob:%s\n" % SECRETS["bob"])
+        alice = self.secret_file("alice.conf", 'Client {\n %s required username="alice" password="geheim-alice";\n};\n' % MODULE)
+        wrong = self.secret_file("wrong", "bob:geheim-guess\n")
+        cases = ((["--sasl", bob], {}, "sasl:bob"), (["--jaas", alice], {}, "sasl:alice"),
+                 ([], {"PAWL_SASL": bob}, "sasl:bob"), ([], {"PAWL_JAAS": alice}, "sasl:alice"),
+                 (["--sasl", bob], {"PAWL_JAAS": alice}, "sasl:bob"), (["--jaas", alice], {"PAWL_SASL": wrong}, "sasl:alice"))
+        for args, env, who in cases:
+            code, said = self.pawl(d, *args, "whoami", env=env)
+            self.assertEqual((code, who in said.splitlines()), (0, True), said)
+        os.mkdir(os.path.join(self.dir, "pawl"))
+        self.secret_file("pawl/pawl.conf", "sasl = %s\n" % bob)
+        self.assertIn("sasl:bob", self.pawl(d, "whoami")[1])
+        self.assertIn("sasl:alice", self.pawl(d, "whoami", env={"PAWL_JAAS": alice})[1])
+        # A command that it runs is the same.
+        code, said = self.pawl(d, "--jaas", alice, "lock", "/l", "--", os.path.join(os.path.dirname(daemon.PAWLD), "pawl"),
+                               "whoami")
+        self.assertIn("sasl:alice", said)
+        code, said = self.pawl(d, "--sasl", wrong, "whoami", wait="2s")
+        self.assertEqual(code, 113)
+        self.assertContains(said, "SASL: the server does not accept our name and password", "--sasl, --jaas, PAWL_SASL")
+        for args in (["--sasl", bob, "--jaas", alice], ["--sasl", "/no/such"]):
+            self.assertEqual(self.pawl(d, *args, "whoami")[0], 2)
+        d.stop()
+
+    def test_a_server_without_sasl(self):
+        d = self.start()
+        bob = self.secret_file("bob", "bob:%s\n" % SECRETS["bob"])
+        code, said = self.pawl(d, "--sasl", bob, "whoami", wait="2s")
+        self.assertEqual(code, 113)
+        self.assertIn("SASL: the server is not configured for it", said)
+        d.stop()
 
 
 class Secrets(Case):

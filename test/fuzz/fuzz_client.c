@@ -73,6 +73,42 @@ static struct core *connected(int32_t op)
     return c;
 }
 
+/* One that waits for the server's token: whatever that says, no session comes of it. */
+static void authenticate(const uint8_t *data, size_t size)
+{
+    static const struct connect_response hello = {
+        .timeout_ms = 1000, .session_id = 1, .has_read_only = true};
+    struct core_options o = {.session_timeout_ms = 1000,
+                             .lost_percent = 100,
+                             .max_request_bytes = 1 << 20,
+                             .max_reply_bytes = 1 << 16,
+                             .sasl = true,
+                             .seed = 1};
+    struct strbuf b;
+    struct core *c;
+    size_t start;
+
+    MUST(core_new(&o, "a", 0, &c) == 0);
+    core_tick(c, 0);
+    core_link_up(c, 0);
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    connect_response_write(&b, &hello);
+    receive(c, b.data, b.len);
+    c->want_sasl = false;
+    core_sasl(c, 1, 0, bytes_str(""), "");
+    strbuf_clear(&b);
+    start = reply_begin(&b, c->sasl_xid, 0, 0);
+    strbuf_append(&b, data, size < 1000 ? size : 1000);
+    reply_end(&b, start);
+    receive(c, b.data, b.len);
+    receive(c, data, size);
+    MUST(!core_is_connected(c));
+    core_shut(c, PAWL_ERR_CLOSING);
+    take_items(c);
+    strbuf_fini(&b);
+    core_free(c);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int32_t op = op_at(take_choice(&data, &size, N_OPS))->code;
@@ -80,6 +116,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct strbuf b;
     size_t start;
 
+    if (op == OP_SASL) {
+        authenticate(data, size);
+    }
     strbuf_init(&b, STRBUF_NO_LIMIT);
     start = reply_begin(&b, op == OP_AUTH ? XID_AUTH : 1, 1, 0);
     strbuf_append(&b, data, size < 1000 ? size : 1000);

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""SASL with DIGEST-MD5 between us and others: Apache's zkCli.sh and kazoo on pawld as on Apache's server, from the
+"""SASL with DIGEST-MD5 between us and others: Apache's zkCli.sh, kazoo and pawl on pawld as on Apache's server, from the
 same JAAS file; what each of them may do, and what they are told, is the same on both."""
 import os
 import shutil
@@ -51,6 +51,15 @@ def java(port, jaas, *words):
     return done.stdout + done.stderr
 
 
+def pawl(port, login, *words, option="--jaas", fails=False):
+    binary = os.path.join(os.path.dirname(os.environ.get("PAWLD") or "build/bin/pawld"), "pawl")
+    command = [binary, "-C", "%ds" % PATIENCE, "-T", "60s", "-s", "127.0.0.1:%d" % port, option, login, *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=2 * PATIENCE)
+    if (done.returncode != 0) != fails:
+        sys.exit("%s\nended with %d: %s" % (" ".join(command), done.returncode, done.stderr))
+    return done.stderr if fails else done.stdout
+
+
 def kazoo_ids(port, user, password):
     from kazoo.client import KazooClient
     from kazoo.security import make_acl
@@ -93,6 +102,14 @@ def try_server(kind, port, folder):
     said = java(port, wrong, "get", "/hers")
     seen["wrong"] = lines_of(said, "AuthFailed", "AUTH_FAILED")
     check("a wrong password on " + kind, "hello" not in said and "state:AuthFailed" in said, said)
+    seen["pawl"] = ["".join(sorted(pawl(port, bob, "whoami").splitlines(True))), pawl(port, bob, "get", "/hers"), pawl(port, bob, "acl", "get", "/hers")]
+    check("pawl on " + kind, "sasl:bob" in seen["pawl"][0] and seen["pawl"][1] == "hello", seen["pawl"])
+    said = pawl(port, bob, "bench", "-y", "-c", "2", "-n", "20", "sessions")
+    check("many sessions of one process on " + kind, "20" in said and "failed" not in said, said)
+    login = write(folder, "login", "bob:%s\n" % USERS["bob"].replace("\\", ""))
+    check("pawl, from a plain file, on " + kind, pawl(port, login, "get", "/hers", option="--sasl") == "hello")
+    check("pawl with a wrong password on " + kind, "does not accept our name and password" in
+          pawl(port, wrong, "-C", "5s", "get", "/hers", fails=True))
     seen["kazoo"] = kazoo_ids(port, "bob", USERS["bob"].replace("\\", ""))
     check("kazoo on " + kind, seen["kazoo"] == [("sasl", "bob")], seen["kazoo"])
     return seen

@@ -1132,6 +1132,150 @@ static void who_watches_is_told_of_a_gap_and_a_recipe_that_there_is_none(void **
     free_core(c);
 }
 
+/* ---- SASL ---- */
+
+static void answer_sasl(struct core *c, int64_t now, int32_t err, const char *token)
+{
+    struct strbuf b;
+    size_t start;
+
+    strbuf_init(&b, STRBUF_NO_LIMIT);
+    start = reply_begin(&b, c->sasl_xid, 0, err);
+    jute_write_buffer(&b, token == NULL ? BYTES_NULL : bytes_str(token));
+    reply_end(&b, start);
+    receive(c, now, b.data, b.len);
+    strbuf_fini(&b);
+}
+
+static struct core *new_sasl_core(void)
+{
+    struct core *c = new_core("a", (struct core_options){.sasl = true});
+
+    link_up(c, 0);
+    answer_hello(c, 0, 0x77, 9000, false);
+    assert_true(c->want_sasl);
+    c->want_sasl = false;
+    assert_int_equal(c->link, LINK_SASL);
+    return c;
+}
+
+static void nothing_is_sent_before_both_have_authenticated(void **state)
+{
+    struct core *c = new_sasl_core();
+
+    (void)state;
+    submit(c, OP_GET_DATA, 0);
+    assert_string_equal(sent(c, 1), "");
+    core_sasl(c, 1, 0, bytes_str(""), "");
+    assert_string_equal(sent(c, 1), "0000000c000000020000006600000000");
+    answer_sasl(c, 2, 0, "who?");
+    assert_true(c->want_sasl);
+    c->want_sasl = false;
+    assert_int_equal(c->sasl_token.len, 4);
+    core_sasl(c, 3, 0, bytes_str("me"), "");
+    assert_string_equal(sent(c, 3), "0000000e0000000300000066000000026d65");
+    assert_int_equal(c->state, PAWL_STATE_CONNECTING);
+    answer_sasl(c, 4, 0, "and I am who you mean");
+    c->want_sasl = false;
+    core_sasl(c, 5, 1, bytes_str(""), "");
+    expect_state(c, PAWL_STATE_CONNECTED);
+    assert_string_not_equal(sent(c, 5), "");
+    free_core(c);
+}
+
+/* With Kerberos we have the last word, which the server confirms. */
+static void our_last_token_is_confirmed(void **state)
+{
+    struct core *c = new_sasl_core();
+
+    (void)state;
+    core_sasl(c, 1, 1, bytes_str("last"), "");
+    assert_string_not_equal(sent(c, 1), "");
+    assert_int_equal(c->link, LINK_SASL);
+    answer_sasl(c, 2, 0, NULL);
+    expect_state(c, PAWL_STATE_CONNECTED);
+    free_core(c);
+}
+
+static void whoever_is_refused_is_told_why(void **state)
+{
+    static const struct {
+        int32_t err;
+        bool begun;
+        const char *token, *says;
+    } cases[] = {
+        {PAWL_ERR_AUTH_FAILED, true, NULL, "does not accept our name and password"},
+        {PAWL_ERR_SESSION_CLOSED_REQUIRE_AUTH, true, NULL, "does not accept our name"},
+        {0, true, NULL, "does not accept our name and password"}, /* would be let in as nobody */
+        {0, false, NULL, "the server is not configured for it"},
+        {PAWL_ERR_UNIMPLEMENTED, false, NULL, "the server refuses it"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct core *c = new_sasl_core();
+
+        core_sasl(c, 1, 0, bytes_str(""), "");
+        if (cases[i].begun) {
+            answer_sasl(c, 1, 0, "who?");
+            c->want_sasl = false;
+            core_sasl(c, 1, 0, bytes_str("me"), "");
+        }
+        answer_sasl(c, 1, cases[i].err, cases[i].token);
+        assert_true(c->want_drop);
+        assert_int_equal(c->state, PAWL_STATE_CONNECTING);
+        assert_non_null(strstr(c->trouble, cases[i].says));
+        free_core(c);
+    }
+}
+
+static void an_exchange_that_fails_ends_the_link(void **state)
+{
+    struct core *c = new_sasl_core();
+
+    (void)state;
+    core_sasl(c, 1, -1, bytes_str(""), "it does not know the password");
+    assert_true(c->want_drop);
+    assert_string_equal(c->trouble, "a:2181: SASL: it does not know the password");
+    core_sasl(c, 1, 1, bytes_str(""), ""); /* too late */
+    assert_int_equal(c->link, LINK_NONE);
+    free_core(c);
+}
+
+/* Or each attempt would leave a session behind. */
+static void the_session_that_was_granted_is_asked_for_again(void **state)
+{
+    struct core *c = new_sasl_core();
+
+    (void)state;
+    core_sasl(c, 1, -1, bytes_str(""), "no");
+    c->want_drop = false;
+    core_tick(c, 5000);
+    c->want_link = false;
+    core_link_up(c, 5000);
+    assert_non_null(strstr(sent(c, 5000), "0000000000000077"));
+    answer_hello(c, 5000, 0, 0, false); /* it has expired: another one */
+    c->want_drop = false;
+    core_tick(c, 10000);
+    c->want_link = false;
+    core_link_up(c, 10000);
+    assert_null(strstr(sent(c, 10000), "0000000000000077"));
+    assert_int_equal(c->state, PAWL_STATE_CONNECTING);
+    free_core(c);
+}
+
+static void an_exchange_has_the_time_of_a_link(void **state)
+{
+    struct core *c = new_sasl_core();
+
+    (void)state;
+    core_sasl(c, 1, 0, bytes_str(""), "");
+    core_tick(c, core_next_ms(c));
+    assert_true(c->want_drop);
+    assert_non_null(strstr(c->trouble, "no session in time"));
+    free_core(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1168,6 +1312,12 @@ int main(void)
         cmocka_unit_test(an_answer_too_large_refuses_no_write),
         cmocka_unit_test(what_was_told_is_not_asked_for_again),
         cmocka_unit_test(who_watches_is_told_of_a_gap_and_a_recipe_that_there_is_none),
+        cmocka_unit_test(nothing_is_sent_before_both_have_authenticated),
+        cmocka_unit_test(our_last_token_is_confirmed),
+        cmocka_unit_test(whoever_is_refused_is_told_why),
+        cmocka_unit_test(an_exchange_that_fails_ends_the_link),
+        cmocka_unit_test(the_session_that_was_granted_is_asked_for_again),
+        cmocka_unit_test(an_exchange_has_the_time_of_a_link),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,24 @@ static void who_knows_the_password_is_known(void **state)
     ends_close(&e);
 }
 
+/* Also of one who has been there before. */
+static void who_connects_says_nothing_first(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct bytes token;
+        struct ends e;
+
+        ends_open(&e, "Client");
+        assert_int_equal(sasl_exchange_step(e.client, bytes_str(""), &token), 0);
+        assert_int_equal(token.len, 0);
+        ends_close(&e);
+        ends_open(&e, "Client");
+        assert_true(ends_talk(&e));
+        ends_close(&e);
+    }
+}
+
 static void who_does_not_is_refused(void **state)
 {
     static const char *const sections[] = {"Mallory", "Nobody"};
@@ -163,6 +181,24 @@ static void too_much_is_refused(void **state)
     ends_close(&e);
 }
 
+/* ... which would make the library fail. */
+static void a_server_does_not_begin_with_its_last_word(void **state)
+{
+    static const char *const tokens[] = {"rspauth=0123", " RSPAUTH=0123", "rspauth="};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
+        struct bytes rest;
+        struct ends e;
+
+        ends_open(&e, "Client");
+        assert_int_equal(sasl_exchange_step(e.client, bytes_str(""), &rest), 0);
+        assert_int_equal(sasl_exchange_step(e.client, bytes_str(tokens[i]), &rest), -1);
+        assert_string_equal(sasl_exchange_error(e.client), "what is said is no DIGEST-MD5");
+        ends_close(&e);
+    }
+}
+
 /* The library would lose the first of the two. */
 static void names_that_are_said_twice_do_not_reach_the_library(void **state)
 {
@@ -178,13 +214,38 @@ static void names_that_are_said_twice_do_not_reach_the_library(void **state)
     ends_close(&e);
 }
 
+/* One who would like to be the server can ask, but not prove. */
+static void a_server_that_does_not_know_the_password_is_not_believed(void **state)
+{
+    struct bytes token;
+    struct ends e;
+
+    (void)state;
+    ends_open(&e, "Client");
+    assert_int_equal(sasl_exchange_step(e.client, bytes_str(""), &token), 0);
+    assert_int_equal(sasl_exchange_step(e.client,
+                                        bytes_str("realm=\"zk-sasl-md5\",nonce=\"x\",qop=\"auth\","
+                                                  "charset=utf-8,algorithm=md5-sess"),
+                                        &token),
+                     0);
+    assert_int_equal(
+        sasl_exchange_step(e.client, bytes_str("rspauth=ea40f60335c427b5527b84dbabcdfffd"), &token),
+        -1);
+    assert_string_equal(sasl_exchange_error(e.client),
+                        "the server does not know the password itself");
+    ends_close(&e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_knows_the_password_is_known),
+        cmocka_unit_test(who_connects_says_nothing_first),
         cmocka_unit_test(who_does_not_is_refused),
         cmocka_unit_test(a_response_counts_once),
         cmocka_unit_test(the_challenge_is_zookeepers),
+        cmocka_unit_test(a_server_that_does_not_know_the_password_is_not_believed),
+        cmocka_unit_test(a_server_does_not_begin_with_its_last_word),
         cmocka_unit_test(too_much_is_refused),
         cmocka_unit_test(names_that_are_said_twice_do_not_reach_the_library),
     };
