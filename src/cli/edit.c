@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/inherited.h"
 #include "cli/input.h"
+#include "cli/text.h"
 
 /* A copy of the data in a file of its own. */
 struct draft {
@@ -44,6 +45,11 @@ static int draft_make(struct cli *cli, struct draft *d, const char *suffix, stru
         return EXIT_SYSTEM;
     }
     return EXIT_OK;
+}
+
+static bool is_same(const struct strbuf *text, struct pawl_bytes data)
+{
+    return text->len == data.len && (data.len == 0 || memcmp(text->data, data.data, data.len) == 0);
 }
 
 /* Runs `command` in a shell, with the names as $1 and $2, and waits for it. */
@@ -95,6 +101,22 @@ static int run_editor(struct cli *cli, const struct draft *mine)
     return EXIT_OK;
 }
 
+/* Without what a terminal would obey: these are others' data. */
+static void show_difference(struct cli *cli, const struct draft *theirs, const struct draft *mine)
+{
+    struct strbuf text;
+
+    strbuf_init(&text, INPUT_LIMIT_BYTES);
+    run_in_shell(cli,
+                 "d=$(diff -u --label theirs --label yours \"$1\" \"$2\"); "
+                 "printf '%s\\n' \"$d\" >\"$1\"",
+                 theirs->name, mine->name);
+    if (input_read(cli, theirs->name, &text) == EXIT_OK) {
+        text_message(stderr, strbuf_cstr(&text));
+    }
+    strbuf_fini(&text);
+}
+
 /* Somebody else was faster: what differs now is shown. */
 static void show_conflict(struct cli *cli, const char *path, const struct draft *mine)
 {
@@ -104,9 +126,7 @@ static void show_conflict(struct cli *cli, const char *path, const struct draft 
     pawl_get(cli->client, path, NULL, &reply);
     if (reply != NULL && reply->err == PAWL_OK &&
         draft_make(cli, &theirs, "theirs", reply->data) == EXIT_OK) {
-        fflush(stdout);
-        run_in_shell(cli, "diff -u --label theirs --label yours \"$1\" \"$2\" >&2", theirs.name,
-                     mine->name);
+        show_difference(cli, &theirs, mine);
         unlink(theirs.name);
     }
     pawl_reply_free(reply);
@@ -125,8 +145,7 @@ static int write_back(struct cli *cli, const char *path, const struct pawl_reply
     status = input_read(cli, mine->name, &text);
     request.data = (struct pawl_bytes){text.len > 0 ? (const void *)text.data : "", text.len};
     request.only_if = pawl_version(before->stat.version);
-    if (status == EXIT_OK && text.len == before->data.len &&
-        (text.len == 0 || memcmp(text.data, before->data.data, text.len) == 0)) {
+    if (status == EXIT_OK && is_same(&text, before->data)) {
         cli_error(cli, "%s: nothing was changed", path);
         *is_written = true;
     } else if (status == EXIT_OK) {
@@ -142,6 +161,17 @@ static int write_back(struct cli *cli, const char *path, const struct pawl_reply
     return status;
 }
 
+static bool is_as_before(struct cli *cli, const struct draft *mine, struct pawl_bytes data)
+{
+    struct strbuf text;
+    bool is_it;
+
+    strbuf_init(&text, INPUT_LIMIT_BYTES);
+    is_it = input_read(cli, mine->name, &text) == EXIT_OK && is_same(&text, data);
+    strbuf_fini(&text);
+    return is_it;
+}
+
 static int edit_data(struct cli *cli, const char *path, const struct pawl_reply *before)
 {
     struct draft mine;
@@ -154,6 +184,8 @@ static int edit_data(struct cli *cli, const char *path, const struct pawl_reply 
     status = run_editor(cli, &mine);
     if (status == EXIT_OK) {
         status = write_back(cli, path, before, &mine, &is_written);
+    } else {
+        is_written = is_as_before(cli, &mine, before->data);
     }
     if (is_written) {
         unlink(mine.name);

@@ -404,6 +404,19 @@ class Editor(TestCase):
         self.assertEqual(status, 126)
         self.assertIn("false has ended with 1, and nothing was written\n", errors)
         self.assertEqual(self.ok("get", "/e"), "first\n")
+        self.assertEqual(self.drafts(), [])
+        _, _, errors = self.pawl("edit", "/e", env={"EDITOR": "f() { echo typed > \"$1\"; false; }; f"})
+        self.assertIn("what you have written is in ", errors)
+        self.assertEqual([open(name).read() for name in self.drafts()], ["typed\n"])
+
+    def test_a_terminal_obeys_nobody(self):
+        """A conflict with data that are meant for a terminal."""
+        env = dict(self.env, NO_COLOR="1", VISUAL="f() { $PAWL set /e \"$(printf '\\033[31mtheirs')\"; echo mine > \"$1\"; }; f")
+        terminal = Terminal([PAWL, "edit", "/e"], env, self.dir)
+        self.addCleanup(terminal.close)
+        self.assertEqual(terminal.end(), CONFLICT)
+        self.assertIn("-\\x1b[31mtheirs", terminal.text())
+        self.assertNotIn(b"\x1b", terminal.raw)
 
 
 class Others(TestCase):
