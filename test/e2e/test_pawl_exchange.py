@@ -12,6 +12,7 @@ import unittest
 import pawl_program
 from daemon import PATIENCE_SECONDS
 from pawl_program import (CONFLICT, NO, NO_NODE, OK, PAWL, REFUSED, SYSTEM, USAGE, TestCase)
+from terminal import Terminal
 
 ME = ("-a", "digest:me:secret")
 ODD_BYTES = bytes(range(256))

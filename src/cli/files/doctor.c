@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/files/view.h"
 #include "cli/json.h"
+#include "cli/text.h"
 #include "daemon/options.h"
 
 static const char *const finding_names[] = {"good", "note", "risk", "wrong"};
@@ -41,8 +42,9 @@ void doctor_tell(struct doctor *d, enum finding kind, const char *where, const c
         json_text("advice", advice);
         json_close('{');
     } else {
-        printf("%-5s  %s: %s%s%s\n", finding_names[kind], where, strbuf_cstr(&text),
-               advice != NULL ? "; " : "", advice != NULL ? advice : "");
+        printf("%-5s  %s: ", finding_names[kind], where);
+        text_escaped(pawl_str(strbuf_cstr(&text))); /* some of it is what a server has said */
+        printf("%s%s\n", advice != NULL ? "; " : "", advice != NULL ? advice : "");
     }
     strbuf_fini(&text);
 }
