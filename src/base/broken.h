@@ -30,6 +30,7 @@
     RULE(SYNC_CONFIRMATION)   /* a sync is answered by who still leads */                   \
     RULE(SESSION_OWNER)       /* a write of a session comes from its owner */               \
     RULE(CERTAIN_BY_LEADER)   /* a session is certain by what its leader has answered */    \
+    RULE(TURN_PROMISED)       /* the next epoch is a leader's by the promise of a quorum */ \
     RULE(MISSED_EVENTS)       /* who comes back is told what its watches missed */
 
 enum broken_rule {

@@ -298,6 +298,7 @@ static void carry_out(struct carrier *c, const struct quorum_effect *e)
     case QUORUM_DO_COMMIT:
     case QUORUM_DO_LEAD:
     case QUORUM_DO_SERVE:
+    case QUORUM_DO_TURN:
     case QUORUM_DO_RECEIVED:
     case QUORUM_DO_SYNCED:
     case QUORUM_DO_LINK_GONE:

@@ -74,6 +74,13 @@ void ensemble_standing(struct role *r, struct role_standing *out)
     }
 }
 
+int64_t ensemble_last_counter(const struct member *m)
+{
+    int64_t limit = m->ensemble->to.last_counter;
+
+    return limit == 0 ? QUORUM_LAST_COUNTER : limit;
+}
+
 /* ---- roles ---- */
 
 /* Nobody is served; the tree stays. What is logged and not agreed upon is applied later, when it is
@@ -173,6 +180,14 @@ static void follow(struct member *m, const struct quorum_effect *e)
     check_tree(m);
 }
 
+/* The quorum is asked behind all that was prepared until now. */
+static void go_on_in(struct member *m, int64_t epoch)
+{
+    ASSERT(m->role.kind == ROLE_LEADER);
+    proposer_turn(m->server->proposer, epoch);
+    ensemble_ask(m, &(struct quorum_input){.kind = QUORUM_IN_TURN, .epoch = epoch});
+}
+
 /* ---- effects ---- */
 
 /* A leader's own proposals are counted where they are made. An observer is told of nothing before
@@ -227,6 +242,9 @@ void ensemble_effect(struct member *m, const struct quorum_effect *e)
         break;
     case QUORUM_DO_SERVE:
         follow(m, e);
+        break;
+    case QUORUM_DO_TURN:
+        go_on_in(m, e->epoch);
         break;
     case QUORUM_DO_STOP:
         leave_role(m, e->reason);

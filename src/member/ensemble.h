@@ -29,13 +29,14 @@ struct snapshot_taker;
 
 /* What a member among others needs. */
 struct member_ensemble {
-    /* PROPOSE, FORWARD, ANSWER, SYNC, RESIGN. What it points to is lent for the call. */
+    /* PROPOSE, FORWARD, ANSWER, SYNC, TURN, RESIGN. What it points to is lent for the call. */
     void (*ask)(void *host, const struct quorum_input *in);
 
     /* To be asked, not to be stepped. */
     const struct quorum *(*quorum)(void *host);
     size_t least_voters;    /* that clients may leave in the list of members */
     bool several_addresses; /* per member are allowed in it */
+    int64_t last_counter;   /* as the quorum's; 0: QUORUM_LAST_COUNTER */
 
     /* The tree that `link` was promised, as it is at `zxid`; the taker is the host's. It fills
      * while MEMBER_SNAPSHOT_SLICE goes on. */
@@ -76,6 +77,7 @@ void ensemble_free(struct ensemble *e);
 void ensemble_ask(struct member *m, const struct quorum_input *in);
 const struct quorum *ensemble_quorum(const struct member *m);
 void ensemble_standing(struct role *r, struct role_standing *out);
+int64_t ensemble_last_counter(const struct member *m);
 
 /* The member's part of what a step of the quorum asks for. */
 void ensemble_effect(struct member *m, const struct quorum_effect *e);

@@ -8,8 +8,12 @@ static int64_t alone_submit(struct role *r, const struct submission *q)
 {
     struct member *m = member_of(r);
     struct proposer *p = m->server->proposer;
-    struct bytes payload = proposer_prepare(p, q);
+    struct bytes payload;
 
+    if (zxid_counter(p->zxid) == QUORUM_LAST_COUNTER) { /* nobody else has a say in it */
+        proposer_turn(p, zxid_epoch(p->zxid) + 1);
+    }
+    payload = proposer_prepare(p, q);
     member_append(m, p->zxid, payload);
     return (int64_t)payload.len;
 }

@@ -10,16 +10,13 @@
 #include "server/forwarded.h"
 #include "server/handshake.h"
 
-/* The last counter of an epoch is never used: a new epoch begins before it. */
-enum { LAST_COUNTER = 0xfffffffeu };
-
 static int64_t leader_submit(struct role *r, const struct submission *q)
 {
     struct member *m = member_of(r);
     struct proposer *p = m->server->proposer;
     struct bytes payload;
 
-    if (m->ensemble->resigning || zxid_counter(p->zxid) == LAST_COUNTER) {
+    if (m->ensemble->resigning || zxid_counter(p->zxid) >= ensemble_last_counter(m)) {
         m->ensemble->resigning = true; /* and nobody is answered any more */
         return 0;
     }

@@ -29,6 +29,9 @@
 struct quorum;
 struct quorum_config;
 
+/* The one behind it is never used: a new epoch begins before it. */
+#define QUORUM_LAST_COUNTER INT64_C(0xfffffffe)
+
 /* What the carrier calls a connection of the quorum port: never 0, never used twice. */
 typedef uint64_t link_id;
 
@@ -48,6 +51,7 @@ struct quorum_options {
     int64_t min_notification_ms, max_notification_ms; /* of election.h; 0: its own */
     size_t recent_bytes;       /* of committed transactions kept in memory for learners */
     bool always_snapshot;      /* forceSnapshotSync */
+    int64_t last_counter;      /* an epoch ends with it; 0: QUORUM_LAST_COUNTER */
     int64_t observer_pause_ms; /* an observer rests for a part of it before it looks again */
     uint64_t seed;             /* of the little that is left to chance */
 
@@ -101,7 +105,8 @@ enum quorum_input_kind {
     QUORUM_IN_ANSWER,  /* leading: link, packet (REVALIDATE); dropped if the link is gone */
     QUORUM_IN_SYNC,    /* leading: link, or 0 for a client of our own: answer when it is certain;
                           marked: with SYNC_MARK */
-    QUORUM_IN_RESIGN,  /* leave the role, whatever it is, and look for a leader */
+    QUORUM_IN_TURN,   /* leading: epoch: what is proposed from here on is of that epoch, see TURN */
+    QUORUM_IN_RESIGN, /* leave the role, whatever it is, and look for a leader */
 };
 
 #define SID_NOBODY INT64_MIN
@@ -162,8 +167,10 @@ enum quorum_effect_kind {
     QUORUM_DO_COMMIT, /* zxid: apply up to and including; it may not be durable here yet */
     QUORUM_DO_LEAD,   /* epoch: serve as leader; the first zxid is epoch << 32 | 1 */
     QUORUM_DO_SERVE,  /* role, epoch, sid (the leader): serve as a learner */
-    QUORUM_DO_STOP,   /* reason: stop serving, drop what is not proposed, flush; then STOPPED.
-                         A half loaded snapshot is thrown away */
+    QUORUM_DO_TURN, /* leading: epoch: that is ours as well. Answer with QUORUM_IN_TURN, behind all
+                       that is proposed of the old one; the next zxid is epoch << 32 | 1 */
+    QUORUM_DO_STOP, /* reason: stop serving, drop what is not proposed, flush; then STOPPED.
+                       A half loaded snapshot is thrown away */
 
     QUORUM_DO_RECEIVED,  /* link, sid, packet: for the member. Leading: REQUEST, REVALIDATE, PING
                             (touches); learning: SYNC, REVALIDATE, in order with COMMITs */

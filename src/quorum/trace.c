@@ -136,6 +136,7 @@ static const char *const input_names[] = {
     [QUORUM_IN_FORWARD] = "FORWARD",
     [QUORUM_IN_ANSWER] = "ANSWER",
     [QUORUM_IN_SYNC] = "SYNC",
+    [QUORUM_IN_TURN] = "TURN",
     [QUORUM_IN_RESIGN] = "RESIGN",
 };
 
@@ -160,6 +161,9 @@ void trace_input(struct strbuf *out, const struct quorum_input *in)
     case QUORUM_IN_LISTEN_FAILED:
     case QUORUM_IN_HEARS:
     case QUORUM_IN_LOAD_FAILED:
+        break;
+    case QUORUM_IN_TURN:
+        strbuf_printf(out, " epoch %" PRId64, in->epoch);
         break;
     case QUORUM_IN_NOTIFICATION:
         put_sid(out, in->sid);
@@ -229,6 +233,7 @@ static const char *const effect_names[] = {
     [QUORUM_DO_COMMIT] = "COMMIT",
     [QUORUM_DO_LEAD] = "LEAD",
     [QUORUM_DO_SERVE] = "SERVE",
+    [QUORUM_DO_TURN] = "TURN",
     [QUORUM_DO_STOP] = "STOP",
     [QUORUM_DO_RECEIVED] = "RECEIVED",
     [QUORUM_DO_SYNCED] = "SYNCED",
@@ -299,6 +304,7 @@ void trace_effect(struct strbuf *out, const struct quorum_effect *e)
         put_list(out, e->config);
         break;
     case QUORUM_DO_LEAD:
+    case QUORUM_DO_TURN:
         strbuf_printf(out, " epoch %" PRId64, e->epoch);
         break;
     case QUORUM_DO_SERVE:

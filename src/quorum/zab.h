@@ -61,6 +61,10 @@ struct peer {
     int64_t accepted_epoch;
     int64_t current_epoch; /* -1: its promise does not count */
     int64_t last_zxid;     /* its own, as told with ACKEPOCH */
+    bool turns;            /* it has said that it can go on in a later epoch, see zab_turn.c */
+    int64_t promised;      /* the last one that it has promised since it is served */
+    int64_t united;        /* the last one whose NEWLEADER it has acked then */
+    bool turn_due;         /* an observer that has still to hear of the new epoch */
     int64_t began_us;      /* its synchronisation */
 
     int64_t sent;          /* it has been sent, or had before, everything up to here */
@@ -97,9 +101,19 @@ enum leader_phase {
     N_LEADER_PHASES,
 };
 
+/* NONE --near the end--> NAMING --accepted saved--> PROMISING --ACKEPOCH of all--> PROMISED
+ *  --the member has heard--> UNITING --quorum of NEWLEADER acks, our own too--> NONE */
+enum leader_turn { TURN_NONE, TURN_NAMING, TURN_PROMISING, TURN_PROMISED, TURN_UNITING };
+
 struct leader {
     enum leader_phase phase;
     int64_t epoch;       /* from NAMING on */
+    int64_t first_epoch; /* the one in which we became ACTIVE */
+    enum leader_turn turn;
+    int64_t next_epoch; /* of the turn; 0: none */
+    int64_t turn_deadline_us;
+    int64_t turn_last;   /* UNITING: the last of the old epoch */
+    bool turn_saving;    /* ... and currentEpoch was asked for */
     int64_t deadline_us; /* of the phase; INT64_MAX: none */
     int64_t next_ping_us;
     bool reached; /* a voter has connected */
@@ -156,7 +170,10 @@ struct learner {
                                none. Outlasts roles */
     int64_t list_version;   /* of NEWLEADER's list, which UPTODATE makes the active one; 0: none */
     uint8_t info_bytes[20]; /* what packets under way point to */
-    uint8_t epoch_bytes[4];
+    uint8_t epoch_bytes[4 + sizeof(TURN_MARK) - 1];
+    int64_t next_epoch; /* SERVING: the leader is about to go on in it; 0: none */
+    bool is_turning;    /* ... has told NEWLEADER; `settling` is the last of the old epoch */
+    bool is_pledging;   /* ... currentEpoch was asked for */
     struct strbuf touches;
 };
 
@@ -364,6 +381,30 @@ void broadcast_ack(struct quorum *q, struct peer *p, int64_t zxid);
 /* Commits what a quorum has on disk. */
 void broadcast_advance(struct quorum *q);
 
+/* --- zab_turn.c --- */
+
+int64_t turn_last_counter(const struct quorum *q);
+
+/* The leader's side: every half tick; an epoch was saved; the log is durable, or something was
+ * committed; a learner's ACKEPOCH and its ACK of NEWLEADER; the member has no more of the old
+ * epoch. */
+void turn_tick(struct quorum *q);
+void turn_epoch_saved(struct quorum *q, enum quorum_epoch which);
+void turn_go_on(struct quorum *q);
+void turn_promise(struct quorum *q, struct peer *p, const struct packet *packet);
+void turn_acked(struct quorum *q, struct peer *p, int64_t zxid);
+void turn_now(struct quorum *q, int64_t epoch);
+void turn_before_inform(struct quorum *q, struct peer *p, int64_t zxid);
+/* How much of what is on our disk counts. */
+int64_t turn_on_disk(const struct quorum *q, int64_t on_disk);
+
+/* The learner's, while it serves. */
+void turn_leader_info(struct quorum *q, const struct packet *packet);
+void turn_new_leader(struct quorum *q, int64_t zxid);
+void turn_learner_durable(struct quorum *q);
+bool turn_learner_saved(struct quorum *q, enum quorum_epoch which); /* true: acks may go on */
+int64_t turn_ackable(const struct quorum *q, int64_t on_disk);
+
 /* --- zab_confirm.c --- */
 
 void confirm_wish(struct quorum *q, link_id link, bool marked);
@@ -382,7 +423,8 @@ void confirm_clear(struct quorum *q);
 void learner_init(struct quorum *q);
 void learner_fini(struct quorum *q);
 void learner_begin(struct quorum *q);
-void learner_end(struct quorum *q); /* closes the link */
+void learner_end(struct quorum *q);                      /* closes the link */
+void learner_promise(struct quorum *q, int32_t current); /* ACKEPOCH */
 void learner_check(const struct quorum *q);
 void learner_step(struct quorum *q, const struct quorum_input *in);
 int64_t learner_next_us(const struct quorum *q);

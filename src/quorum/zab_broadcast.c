@@ -8,8 +8,6 @@
 #include "base/assert.h"
 #include "quorum/zab.h"
 
-#define LAST_COUNTER INT64_C(0xfffffffe)
-
 void broadcast_propose_to(struct quorum *q, struct peer *p, int64_t zxid, struct bytes payload)
 {
     ASSERT(p->state == PEER_SERVED);
@@ -37,7 +35,7 @@ void broadcast_propose(struct quorum *q, int64_t zxid, struct bytes payload)
 
     ASSERT(q->leader.phase == LEADER_ACTIVE);
     ASSERT(is_next(q, zxid));
-    if (zxid_counter(zxid) > LAST_COUNTER) {
+    if (zxid_counter(zxid) > QUORUM_LAST_COUNTER) {
         quorum_leave(q, "the zxids of this epoch are used up");
         return;
     }
@@ -75,6 +73,7 @@ static void announce(struct quorum *q, int64_t zxid, const struct announcement *
         if (!p->observer) {
             quorum_send(q, p->id, a->to_followers, zxid, a->commit);
         } else {
+            turn_before_inform(q, p, zxid);
             quorum_send(q, p->id, a->to_observers, zxid, a->inform);
             p->sent = zxid;
         }
@@ -179,6 +178,7 @@ void broadcast_advance(struct quorum *q)
         members_drop_old(q);
     }
     if (q->phase == QUORUM_LEADING) {
+        turn_go_on(q);
         confirm_release(q);
     }
 }
@@ -196,8 +196,9 @@ static void note_progress(struct peer *p)
 
 void broadcast_ack(struct quorum *q, struct peer *p, int64_t zxid)
 {
-    if (zxid_counter(zxid) == 0) {
-        return; /* NEWLEADER's, which comes a second time after UPTODATE */
+    if (zxid_counter(zxid) == 0) { /* NEWLEADER's, which comes a second time after UPTODATE */
+        turn_acked(q, p, zxid);
+        return;
     }
     if (zxid > p->sent) {
         peers_refuse(q, p, "acks what it was not sent");

@@ -2,6 +2,7 @@
 /* A leader: discovery, its phases, and what its learners say. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/logging.h"
@@ -30,7 +31,9 @@ void leader_check(const struct quorum *q)
     ASSERT(quorum_votes(q));
     ASSERT(l->phase == LEADER_DISCOVERY || l->epoch > 0);
     ASSERT(l->phase <= LEADER_NAMING || BROKEN(P1) || q->accepted_epoch >= l->epoch);
-    ASSERT(l->phase != LEADER_ACTIVE || BROKEN(P3) || q->current_epoch == l->epoch);
+    ASSERT(l->phase != LEADER_ACTIVE || BROKEN(P3) || l->turn == TURN_UNITING ||
+           q->current_epoch == l->epoch);
+    ASSERT(l->phase == LEADER_ACTIVE || l->turn == TURN_NONE);
     ASSERT(l->phase == LEADER_ACTIVE || l->n_wishes == 0);
     ASSERT(l->phase == LEADER_ACTIVE || q->committed == history_last(&q->history));
     ASSERT(l->n_wishes == 0 || l->round > 0);
@@ -140,6 +143,7 @@ static void begin_leading(struct quorum *q)
         return;
     }
     phase_move(q, LEADER_ACTIVE);
+    q->leader.first_epoch = q->leader.epoch;
     q->leader.next_ping_us = q->now_us + ticks_us(q, 1) / 2;
     quorum_emit(q, QUORUM_DO_LEAD)->epoch = q->leader.epoch;
     quorum_synced(q, q->leader.epoch);
@@ -194,6 +198,7 @@ static void epoch_was_saved(struct quorum *q, enum quorum_epoch which)
     } else if (which == EPOCH_CURRENT) {
         try_activating(q);
     }
+    turn_epoch_saved(q, which);
 }
 
 /* --- packets of discovery --- */
@@ -284,6 +289,10 @@ static void take_info(struct quorum *q, struct peer *p, const struct packet *pac
         peers_refuse(q, p, "expected who it is");
         return;
     }
+    if (q->leader.turn != TURN_NONE) {
+        peers_refuse(q, p, "a new epoch is about to begin here: it has to come again");
+        return;
+    }
     reason = cannot_be(q, packet, &info);
     if (reason != NULL) {
         peers_refuse(q, p, reason);
@@ -320,6 +329,8 @@ static void take_promise(struct quorum *q, struct peer *p, const struct packet *
     }
     p->current_epoch = epoch;
     p->last_zxid = packet->zxid;
+    p->turns = packet->data.len == 4 + strlen(TURN_MARK) &&
+               memcmp(packet->data.data + 4, TURN_MARK, strlen(TURN_MARK)) == 0;
     if (is_ahead(q, p)) {
         peers_refuse(q, p, "is ahead of this leader");
         return;
@@ -382,6 +393,9 @@ static void take_request(struct quorum *q, struct peer *p, const struct packet *
     case PACKET_PING:
         take_pong(q, p, packet);
         break;
+    case PACKET_ACK_EPOCH:
+        turn_promise(q, p, packet);
+        break;
     case PACKET_REQUEST:
     case PACKET_REVALIDATE:
         hand_up(q, p, packet);
@@ -436,6 +450,9 @@ static void leader_tick(struct quorum *q)
         quorum_leave(q, too_late[q->leader.phase]);
     } else if (q->now_us >= q->leader.next_ping_us) {
         peers_look_after(q);
+        if (q->phase == QUORUM_LEADING) {
+            turn_tick(q);
+        }
     }
 }
 
@@ -521,6 +538,9 @@ void leader_step(struct quorum *q, const struct quorum_input *in)
     case QUORUM_IN_LOG_DURABLE:
         broadcast_advance(q);
         break;
+    case QUORUM_IN_TURN:
+        turn_now(q, in->epoch);
+        break;
     case QUORUM_IN_EPOCH_SAVED:
         epoch_was_saved(q, in->which);
         break;
@@ -560,6 +580,8 @@ void leader_begin(struct quorum *q)
     q->leader.phase = LEADER_DISCOVERY;
     q->leader.epoch = 0;
     q->leader.reached = false;
+    q->leader.turn = TURN_NONE;
+    q->leader.next_epoch = 0;
     q->leader.last_assigned = 0;
     q->leader.deadline_us = q->now_us + ticks_us(q, q->options.init_limit);
     q->leader.next_ping_us = q->now_us + ticks_us(q, 1) / 2;

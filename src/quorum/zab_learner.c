@@ -72,7 +72,7 @@ void learner_check(const struct quorum *q)
     ASSERT(l->phase < LEARNER_RECEIVING || l->unwanted_epoch == 0 || l->unwanted_epoch != l->epoch);
     ASSERT(l->phase < LEARNER_RECEIVING || !is_unfit(q));
     if (l->phase >= LEARNER_JOINING) {
-        ASSERT(BROKEN(P1) || q->accepted_epoch == l->epoch);
+        ASSERT(BROKEN(P1) || q->accepted_epoch == l->epoch || q->accepted_epoch == l->next_epoch);
     }
     if (l->phase < LEARNER_RECEIVING) { /* it is as it was when we voted */
         ASSERT(q->durable == history_last(&q->history));
@@ -82,12 +82,13 @@ void learner_check(const struct quorum *q)
         ASSERT(BROKEN(P4) || l->acked <= q->durable || l->acked <= q->committed);
         ASSERT(zxid_epoch(history_last(&q->history)) <= l->epoch);
     }
-    if (l->phase >= LEARNER_PLEDGING) {
+    if (l->phase >= LEARNER_PLEDGING && (!l->is_turning || l->is_pledging)) {
         ASSERT(BROKEN(P2) || q->durable >= l->settling);
     }
-    if (l->phase >= LEARNER_READY) {
+    if (l->phase >= LEARNER_READY && !l->is_turning) {
         ASSERT(BROKEN(P3) || q->current_epoch == l->epoch);
     }
+    ASSERT(l->next_epoch == 0 || l->phase == LEARNER_SERVING);
 }
 
 /* The leader's whole tree: what it would send instead is of no use. */
@@ -188,15 +189,21 @@ static void link_up(struct quorum *q, link_id link, int64_t sid)
 
 /* P1: after a crash nobody else may get the same promise from us. `current` is that of our
  * history; -1: we had promised the epoch before, or are damaged, and do not count. */
-static void promise(struct quorum *q, int32_t current)
+void learner_promise(struct quorum *q, int32_t current)
 {
     struct learner *l = &q->learner;
 
     ASSERT(!wants_all(q) || current == -1);
-    phase_move(q, LEARNER_JOINING);
     store_u32(l->epoch_bytes, (uint32_t)current);
+    memcpy(l->epoch_bytes + 4, TURN_MARK, strlen(TURN_MARK));
     quorum_send(q, l->link, PACKET_ACK_EPOCH, wants_all(q) ? 0 : history_last(&q->history),
                 bytes_of(l->epoch_bytes, sizeof l->epoch_bytes));
+}
+
+static void promise(struct quorum *q, int32_t current)
+{
+    phase_move(q, LEARNER_JOINING);
+    learner_promise(q, current);
 }
 
 /* The epoch is new to us, and on disk. */
@@ -418,6 +425,7 @@ static void ack_durable(struct quorum *q)
     if (l->phase != LEARNER_SERVING || is_observer(q)) {
         return;
     }
+    on_disk = turn_ackable(q, on_disk);
     while ((zxid = history_next(&q->history, l->acked)) != 0 && zxid <= on_disk) {
         quorum_send(q, l->link, PACKET_ACK, zxid, BYTES_NULL);
         l->acked = zxid;
@@ -612,8 +620,17 @@ static void take_history(struct quorum *q, const struct packet *packet)
     case PACKET_INFORM_AND_ACTIVATE:
         take_activation(q, packet);
         break;
+    case PACKET_LEADER_INFO:
+        if (q->learner.phase == LEARNER_SERVING) {
+            turn_leader_info(q, packet);
+        }
+        break;
     case PACKET_NEW_LEADER:
-        take_new_leader(q, packet->zxid, packet->data);
+        if (q->learner.phase == LEARNER_SERVING) {
+            turn_new_leader(q, packet->zxid);
+        } else {
+            take_new_leader(q, packet->zxid, packet->data);
+        }
         break;
     case PACKET_UP_TO_DATE:
         take_up_to_date(q);
@@ -662,6 +679,8 @@ static void epoch_was_saved(struct quorum *q, enum quorum_epoch which)
         promise_first(q);
     } else if (which == EPOCH_CURRENT && q->learner.phase == LEARNER_PLEDGING) {
         be_ready(q);
+    } else if (turn_learner_saved(q, which)) {
+        ack_durable(q);
     }
 }
 
@@ -722,6 +741,7 @@ void learner_step(struct quorum *q, const struct quorum_input *in)
     case QUORUM_IN_LOG_DURABLE:
         go_on_receiving(q);
         try_pledging(q);
+        turn_learner_durable(q);
         ack_durable(q);
         break;
     case QUORUM_IN_EPOCH_SAVED:
@@ -774,6 +794,8 @@ void learner_begin(struct quorum *q)
     l->epoch = 0;
     l->acked = 0;
     l->settling = 0;
+    l->next_epoch = 0;
+    l->is_turning = false;
     l->snapshot_zxid = 0;
     l->began_us = q->now_us;
     expect_leader(q);

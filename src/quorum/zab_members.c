@@ -137,7 +137,7 @@ static size_t count_votes(const struct quorum *q, enum list_kind list, struct ba
     size_t n = 0;
     struct peer *p;
 
-    put_ballot(votes, &n, (struct ballot){q->seats.at[list], on_disk});
+    put_ballot(votes, &n, (struct ballot){q->seats.at[list], turn_on_disk(q, on_disk)});
     peers_for_each (p, q) {
         if (p->state == PEER_SERVED && n < QUORUM_MEMBERS_MAX) {
             put_ballot(votes, &n, (struct ballot){p->seats.at[list], acked_for(q, p, list)});

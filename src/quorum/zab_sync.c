@@ -17,10 +17,11 @@
 
 enum { OBSERVER_SNAPSHOTS_MAX = 10 }; /* leader.maxConcurrentSnapSyncs */
 
-/* The tree's zxid: before an epoch's first transaction it is the epoch's own. */
+/* The tree's zxid: before an epoch's first transaction it is the epoch's own, unless it began in
+ * place. */
 static int64_t tree_zxid(const struct quorum *q)
 {
-    int64_t start = zxid_make(q->leader.epoch, 0);
+    int64_t start = zxid_make(q->leader.first_epoch, 0);
 
     if (q->leader.phase != LEADER_ACTIVE || q->committed > start) {
         return q->committed;

@@ -243,9 +243,31 @@ static void compare_clocks(struct server *s, const struct txn *txn)
              apart_ms / 1000, ahead_ms > 0 ? "ahead of" : "behind");
 }
 
+/* An epoch has so many transactions; a warning when a quarter of them is left, and whenever that is
+ * halved. */
+static void warn_of_zxids(struct server *s, int64_t zxid)
+{
+    int64_t left = server_zxids_left(zxid);
+
+    if (zxid >> 32 != s->zxids.epoch) {
+        s->zxids.epoch = zxid >> 32;
+        s->zxids.warn_below = SERVER_LAST_COUNTER / 4;
+    }
+    if (left >= s->zxids.warn_below || !role_serves(s->role)) {
+        return;
+    }
+    s->zxids.warn_below = left / 2;
+    log_warn("%" PRId64 " transactions are left in epoch %" PRId64 " (zxid 0x%" PRIx64 "). Then "
+             "the next one begins in place; in an ensemble with a member of Apache's the leader "
+             "steps down for it, and all clients connect again. A restart of the leader begins a "
+             "new epoch at a time of your choice",
+             left, s->zxids.epoch, (uint64_t)zxid);
+}
+
 static void count_commit(struct server *s, const struct txn *txn)
 {
     s->stats.commit_count++;
+    warn_of_zxids(s, txn->header.zxid);
     compare_clocks(s, txn);
     metrics_observe(&s->stats, SUMMARY_PROPAGATION_LATENCY, s->wall_ms - txn->header.time_ms);
     if (role_serves(s->role) && digest_log_wants(txn->header.zxid)) {

@@ -45,6 +45,12 @@ void proposer_free(struct proposer *p)
     free(p);
 }
 
+void proposer_turn(struct proposer *p, int64_t epoch)
+{
+    ASSERT(epoch > p->zxid >> 32);
+    p->zxid = epoch << 32;
+}
+
 /* Nodes that go with their session need one that everybody knows. */
 static int refuse_ephemerals(const struct session *session)
 {
@@ -60,6 +66,7 @@ static struct author next_author(struct proposer *p, const struct submission *q)
     strbuf_trim(&p->payload, PAYLOAD_KEPT_BYTES);
     p->server->stats.prep_processor_request_queued++;
     p->server->stats.sync_processor_request_queued++;
+    p->n_in_flight++;
     return (struct author){.identity = q->identity,
                            .session_id = q->session_id,
                            .xid = q->xid,
@@ -117,5 +124,7 @@ void proposer_apply(struct proposer *p, const struct txn *txn)
 void proposer_applied(struct proposer *p, int64_t zxid)
 {
     ASSERT(zxid <= p->zxid);
+    ASSERT(p->n_in_flight > 0);
+    p->n_in_flight--;
     pending_applied(&p->prepare.pending, zxid);
 }

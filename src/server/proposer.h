@@ -15,7 +15,9 @@ struct server;
 struct proposer {
     struct server *server;
     struct prepare prepare;
-    int64_t zxid; /* of the newest transaction that was made */
+    int64_t zxid; /* of the newest transaction that was made; with counter 0: the next is the first
+                     of its epoch */
+    int64_t n_in_flight; /* made, and not applied yet */
     struct strbuf payload;
 };
 
@@ -33,10 +35,7 @@ void proposer_apply(struct proposer *p, const struct txn *txn);
 /* Everything up to `zxid` has been applied to the tree. */
 void proposer_applied(struct proposer *p, int64_t zxid);
 
-/* How many transactions have been made and not applied yet. */
-static inline int64_t proposer_in_flight(const struct proposer *p, int64_t applied_zxid)
-{
-    return p->zxid - applied_zxid;
-}
+/* The next transaction is the first of this epoch, a later one than that of p->zxid. */
+void proposer_turn(struct proposer *p, int64_t epoch);
 
 #endif

@@ -119,6 +119,10 @@ struct server {
     int64_t turn;        /* counts them */
 
     int64_t applied_zxid;
+    struct {
+        int64_t epoch;
+        int64_t warn_below; /* when so few zxids are left in it */
+    } zxids;
     int64_t differs_zxid;  /* the last one compared, if the tree after it was not the leader's */
     struct strbuf differs; /* what that was, and of which nodes, for a person */
     int64_t diverged_zxid; /* the first at which this tree is not the leader's; 0: none */
@@ -137,6 +141,14 @@ struct server {
     struct apply_result *results;
     size_t n_results;
 };
+
+/* The last counter of an epoch that a transaction has. */
+#define SERVER_LAST_COUNTER INT64_C(0xfffffffe)
+
+static inline int64_t server_zxids_left(int64_t zxid)
+{
+    return SERVER_LAST_COUNTER - (zxid & INT64_C(0xffffffff));
+}
 
 /* Takes over `tree`, whose last transaction is `zxid`. */
 struct server *server_new(const struct server_options *options, struct role *role,
@@ -226,8 +238,7 @@ static inline void server_observe(struct server *s, enum summary_id id, int64_t 
 /* Requests taken and not answered yet, those that are nobody's included. */
 static inline int64_t server_outstanding(const struct server *s)
 {
-    return s->n_parked +
-           (s->proposer != NULL ? proposer_in_flight(s->proposer, s->applied_zxid) : s->waiting.n);
+    return s->n_parked + (s->proposer != NULL ? s->proposer->n_in_flight : s->waiting.n);
 }
 
 /* Submits a write of `c`; `body` is the request as it came behind its header. */

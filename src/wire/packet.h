@@ -40,6 +40,10 @@ const char *packet_type_name(int32_t type);
  * every request as a sign of life of its session. Apache's learners do not look at it. */
 #define SYNC_MARK "pawl"
 
+/* Behind the epoch in the data of ACKEPOCH: the learner can go on in a later epoch without another
+ * election (quorum/zab_turn.c). Apache's leaders do not look at it. */
+#define TURN_MARK "turn"
+
 struct packet {
     int32_t type;
     int64_t zxid;

@@ -595,6 +595,49 @@ static void who_leaves_its_role_closes_its_clients_and_serves_again(void **state
     ensemble_fixture_fini(&f);
 }
 
+/* One epoch after the other ends under three clients: none of them notices. */
+static void epochs_end_while_everybody_is_served(void **state)
+{
+    struct ensemble_node *leader, *nodes[3];
+    struct connection *clients[3];
+    struct ensemble_fixture f;
+    uint64_t n_looks;
+
+    (void)state;
+    ensemble_fixture_init_ending(&f, 3, 1, 20);
+    leader = ensemble_fixture_elect(&f);
+    n_looks = ensemble_node_server(leader)->stats.looking_count;
+    nodes[0] = leader;
+    nodes[1] = ensemble_fixture_follower(&f);
+    nodes[2] = &f.nodes[3]; /* the observer */
+    for (int i = 0; i < 3; i++) {
+        clients[i] = ensemble_client(nodes[i], 10000);
+    }
+    ask(leader, clients[0], fixture_create_request("/a", "", 0));
+    for (int i = 0; i < 100; i++) {
+        struct request q = fixture_create_request("/a/", "x", CREATE_SEQUENTIAL);
+
+        assert_string_equal(ask(nodes[i % 3], clients[i % 3], q), "1 OK\n");
+        ensemble_fixture_pass(&f, 500);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(clients[i]->state, CONNECTION_SERVING);
+    }
+    assert_ptr_equal(ensemble_fixture_leader(&f), leader);
+    assert_true(zxid_epoch(ensemble_node_server(leader)->applied_zxid) > 5);
+    assert_true(leader->current_epoch > 5);
+    assert_int_equal(ensemble_node_server(leader)->stats.looking_count, n_looks);
+    expect_equal_trees(&f);
+    ensemble_node_crash(nodes[1]); /* what they have on disk is as good as ever */
+    ensemble_node_start(nodes[1]);
+    ensemble_fixture_elect(&f);
+    assert_ptr_equal(ensemble_fixture_leader(&f), leader);
+    ensemble_node_crash(leader);
+    ensemble_fixture_elect(&f);
+    expect_equal_trees(&f);
+    ensemble_fixture_fini(&f);
+}
+
 static void a_late_member_gets_what_it_missed(void **state)
 {
     struct ensemble_node *leader, *late;
@@ -1027,6 +1070,7 @@ int main(void)
         cmocka_unit_test(nothing_that_was_answered_is_lost_with_its_leader),
         cmocka_unit_test(what_a_leader_had_alone_does_not_come_back),
         cmocka_unit_test(who_leaves_its_role_closes_its_clients_and_serves_again),
+        cmocka_unit_test(epochs_end_while_everybody_is_served),
         cmocka_unit_test(a_late_member_gets_what_it_missed),
         cmocka_unit_test(learners_share_a_walk_of_the_tree),
         cmocka_unit_test(a_learner_that_is_stalled_delays_nobody_for_long),

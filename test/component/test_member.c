@@ -438,9 +438,41 @@ static void ephemerals_of_dead_sessions_go_by_transaction(void **state)
     member_fixture_fini(&f);
 }
 
+static void leave_nothing_behind(struct tree *tree)
+{
+    (void)tree;
+}
+
+/* Alone: the epoch is a number that nobody else has a say in. */
+static void the_last_zxid_of_an_epoch_is_followed_by_the_first_of_the_next(void **state)
+{
+    struct member_options o = member_fixture_options();
+    struct request q = fixture_create_request("/a", "", 0);
+    struct member_fixture f;
+    struct connection *c;
+
+    (void)state;
+    member_fixture_init_with(&f, &o, leave_nothing_behind, 0x1fffffffc);
+    c = client(&f);
+    assert_int_equal(f.appended_zxid, 0x1fffffffd);
+    send_some(&f, c, &q, 1, 1);
+    assert_int_equal(f.appended_zxid, 0x1fffffffe);
+    q.path = bytes_str("/b");
+    send_some(&f, c, &q, 1, 2); /* both in flight */
+    assert_int_equal(f.appended_zxid, 0x200000001);
+    assert_int_equal(server_outstanding(member_server(f.member)), 2);
+    member_fixture_durable(&f, f.appended_zxid);
+    assert_int_equal(server_outstanding(member_server(f.member)), 0);
+    assert_int_equal(c->state, CONNECTION_SERVING);
+    assert_true(tree_find(member_server(f.member)->tree, bytes_str("/b")) != 0);
+    assert_int_equal(server_zxids_left(member_server(f.member)->applied_zxid), 0xfffffffd);
+    member_fixture_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_last_zxid_of_an_epoch_is_followed_by_the_first_of_the_next),
         cmocka_unit_test(ephemerals_of_dead_sessions_go_by_transaction),
         cmocka_unit_test(a_session_is_there_when_it_is_on_disk),
         cmocka_unit_test(a_write_is_answered_when_it_is_on_disk_and_not_before),

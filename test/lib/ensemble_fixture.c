@@ -523,6 +523,7 @@ static void start_quorum(struct ensemble_node *n, const struct history *history)
         .init_limit = 10,
         .sync_limit = 5,
         .recent_bytes = 1 << 20,
+        .last_counter = n->fixture->last_counter,
         .seed = (uint64_t)n->sid,
         .config_of = n->fixture->options.reconfig_enabled ? member_config_of : NULL,
         .touches = member_touches,
@@ -562,6 +563,7 @@ void ensemble_node_start(struct ensemble_node *n)
         .least_voters = 2,
         .snapshot = node_snapshot,
         .is_looking = node_is_looking,
+        .last_counter = f->last_counter,
         .host = n,
     };
     struct member_options options = {
@@ -653,10 +655,11 @@ void ensemble_fixture_init(struct ensemble_fixture *f, size_t n_voters, size_t n
     ensemble_fixture_init_with(f, n_voters, n_observers, &options);
 }
 
-void ensemble_fixture_init_with(struct ensemble_fixture *f, size_t n_voters, size_t n_observers,
-                                const struct server_options *options)
+static void init_all(struct ensemble_fixture *f, size_t n_voters, size_t n_observers,
+                     const struct server_options *options, int64_t last_counter)
 {
     *f = (struct ensemble_fixture){.options = *options,
+                                   .last_counter = last_counter,
                                    .n_nodes = n_voters + n_observers,
                                    .n_voters = n_voters,
                                    .now_us = 1000000000,
@@ -673,6 +676,20 @@ void ensemble_fixture_init_with(struct ensemble_fixture *f, size_t n_voters, siz
     for (size_t i = 0; i < f->n_nodes; i++) {
         ensemble_node_start(&f->nodes[i]);
     }
+}
+
+void ensemble_fixture_init_with(struct ensemble_fixture *f, size_t n_voters, size_t n_observers,
+                                const struct server_options *options)
+{
+    init_all(f, n_voters, n_observers, options, 0);
+}
+
+void ensemble_fixture_init_ending(struct ensemble_fixture *f, size_t n_voters, size_t n_observers,
+                                  int64_t last_counter)
+{
+    struct server_options options = fixture_options();
+
+    init_all(f, n_voters, n_observers, &options, last_counter);
 }
 
 void ensemble_fixture_fini(struct ensemble_fixture *f)

@@ -50,6 +50,7 @@ struct ensemble_fixture {
     struct list links;
     link_id last_link;
     int64_t now_us, wall_ms;
+    int64_t last_counter; /* of an epoch; 0: the usual one */
     int64_t diverged_zxid;
     int32_t next_xid;
     struct strbuf taken;
@@ -59,6 +60,8 @@ struct ensemble_fixture {
 void ensemble_fixture_init(struct ensemble_fixture *f, size_t n_voters, size_t n_observers);
 void ensemble_fixture_init_with(struct ensemble_fixture *f, size_t n_voters, size_t n_observers,
                                 const struct server_options *options);
+void ensemble_fixture_init_ending(struct ensemble_fixture *f, size_t n_voters, size_t n_observers,
+                                  int64_t last_counter);
 void ensemble_fixture_fini(struct ensemble_fixture *f);
 
 /* Delivers what is under way, until nothing is; then lets time pass, in ticks. */

@@ -10,7 +10,7 @@
 enum { SIM_WHY_BYTES = 256 };
 
 struct totals {
-    uint64_t runs, events, steps, answered, failed, committed, epochs;
+    uint64_t runs, events, steps, answered, failed, committed, epochs, turns;
     uint64_t stopped;               /* for good, as it has to be */
     uint64_t effects[MESH_MEMBERS]; /* of each member, in the last run */
     int64_t simulated_us, longest_quiet_us;

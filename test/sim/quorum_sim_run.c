@@ -126,6 +126,7 @@ static void add_up(struct totals *t, const struct cluster *w)
     t->failed += w->judge.n_failed;
     t->committed += w->judge.committed.n;
     t->epochs += w->judge.n_leader_epochs;
+    t->turns += w->judge.n_turns;
     t->simulated_us += w->now_us;
     for (int i = 0; i < w->n_members; i++) {
         t->effects[i] = w->members[i].n_effects;
@@ -165,11 +166,11 @@ bool sim_run(const struct trouble_plan *plan, FILE *trace, struct totals *t,
 void sim_print_totals(const struct totals *t, double seconds)
 {
     printf("%" PRIu64 " runs, %.1f simulated hours, %" PRIu64 " events, %" PRIu64
-           " steps of members in %.1f s; %" PRIu64 " epochs, %" PRIu64 " transactions, %" PRIu64
-           " calls answered, %" PRIu64 " not; %" PRIu64
+           " steps of members in %.1f s; %" PRIu64 " epochs, %" PRIu64 " of them in place, %" PRIu64
+           " transactions, %" PRIu64 " calls answered, %" PRIu64 " not; %" PRIu64
            " stayed without a leader, the others for at most %.1f s after the trouble\n",
            t->runs, (double)t->simulated_us / SECOND_US / 3600, t->events, t->steps, seconds,
-           t->epochs, t->committed, t->answered, t->failed, t->stopped,
+           t->epochs, t->turns, t->committed, t->answered, t->failed, t->stopped,
            (double)t->longest_quiet_us / SECOND_US);
 }
 

@@ -786,8 +786,10 @@ bool cluster_is_settled(struct cluster *w)
     for (int i = 0; i < w->n_members; i++) {
         const struct sim_carrier *t = &w->members[i].carrier;
 
-        if (w->members[i].runs && (!is_at_rest(&w->members[i]) || t->epoch != leader->epoch ||
-                                   t->n_applied != leader->n_applied)) {
+        if (w->members[i].runs &&
+            (!is_at_rest(&w->members[i]) ||
+             t->disk.epochs[TOY_ACCEPTED] != leader->disk.epochs[TOY_ACCEPTED] ||
+             t->n_applied != leader->n_applied)) {
             return false;
         }
         n_leaders += t->leads;

@@ -508,6 +508,7 @@ static struct quorum_options options_of(struct sim_member *m)
         .tick_ms = p->tick_ms,
         .init_limit = p->init_limit,
         .sync_limit = p->sync_limit,
+        .last_counter = p->counter_limit,
         .recent_bytes = p->recent_bytes,
         .always_snapshot = p->always_snapshot,
         .seed = p->seed + m->life,

@@ -360,6 +360,7 @@ void sim_carrier_carry_out(struct sim_member *m, const struct quorum_effect *e)
     case QUORUM_DO_COMMIT:
     case QUORUM_DO_LEAD:
     case QUORUM_DO_SERVE:
+    case QUORUM_DO_TURN:
     case QUORUM_DO_STOP:
     case QUORUM_DO_RECEIVED:
     case QUORUM_DO_SYNCED:

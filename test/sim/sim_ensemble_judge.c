@@ -128,7 +128,8 @@ static uint32_t who_acked(struct sim_member *m, int64_t zxid)
     for (int i = 0; i < m->cluster->n_members; i++) {
         set |= (uint32_t)(j->acks[i] >= zxid) << i;
     }
-    if (toy_disk_safe_zxid(&m->carrier.disk) >= zxid) {
+    if (toy_disk_safe_zxid(&m->carrier.disk) >= zxid &&
+        m->carrier.disk.epochs[TOY_CURRENT] >= zxid_epoch(zxid)) {
         set |= (uint32_t)1 << m->index;
     }
     return set;
@@ -228,10 +229,9 @@ void judge_answered(struct sim_member *m, enum toy_ask ask, const struct toy_cal
 
 /* ---- leaders ---- */
 
-static void leads(struct sim_member *m, int64_t epoch)
+static void is_first_of(struct sim_member *m, int64_t epoch)
 {
     struct judge *j = &m->cluster->judge;
-    const struct sim_carrier *t = &m->carrier;
 
     for (size_t i = 0; i < j->n_leader_epochs; i++) {
         if (j->leader_epochs[i] == epoch) {
@@ -241,6 +241,14 @@ static void leads(struct sim_member *m, int64_t epoch)
     }
     ASSERT(j->n_leader_epochs < sizeof(j->leader_epochs) / sizeof(j->leader_epochs[0]));
     j->leader_epochs[j->n_leader_epochs++] = epoch;
+}
+
+static void leads(struct sim_member *m, int64_t epoch)
+{
+    struct judge *j = &m->cluster->judge;
+    const struct sim_carrier *t = &m->carrier;
+
+    is_first_of(m, epoch);
     /* Who was stopped while it was elected may find out late that there is a later leader. */
     if (t->n_applied < toy_history_upto(&j->committed, zxid_make(epoch, 0))) {
         cluster_violated(m->cluster, "S3: m%d leads with %zu of %zu transactions", name(m),
@@ -255,10 +263,10 @@ static void leads(struct sim_member *m, int64_t epoch)
     }
 }
 
-/* Of a transaction of its own epoch; those before are in the history that a quorum has. */
+/* Of a transaction of its own epochs; those before are in the history that a quorum has. */
 static void commits(struct sim_member *m, int64_t zxid)
 {
-    if (zxid_epoch(zxid) == m->carrier.epoch && !is_quorum_at(m, zxid, who_acked(m, zxid))) {
+    if (zxid_epoch(zxid) >= m->carrier.epoch && !is_quorum_at(m, zxid, who_acked(m, zxid))) {
         cluster_violated(m->cluster, "T6: m%d commits 0x%llx without a quorum", name(m), (hex)zxid);
     }
 }
@@ -312,7 +320,14 @@ static void learner_acks(struct sim_member *m, int64_t zxid)
             cluster_violated(m->cluster, "T2: m%d acks NEWLEADER, its history is not on disk",
                              name(m));
         }
+        if (toy_disk_safe_zxid(d) < l->settled) {
+            cluster_violated(m->cluster, "T2: m%d acks NEWLEADER, 0x%llx is not on its disk",
+                             name(m), (hex)l->settled);
+        }
         l->acked = true;
+    } else if (d->epochs[TOY_CURRENT] < zxid_epoch(zxid)) {
+        cluster_violated(m->cluster, "T2: m%d acks 0x%llx, its epoch is not on disk", name(m),
+                         (hex)zxid);
     } else if (toy_disk_safe_zxid(d) < zxid) {
         cluster_violated(m->cluster, "T1: m%d acks 0x%llx, which is not on disk", name(m),
                          (hex)zxid);
@@ -348,6 +363,9 @@ static void learner_gets(struct sim_member *m, const struct packet *p)
     switch (p->type) {
     case PACKET_LEADER_INFO:
         l->epoch = zxid_epoch(p->zxid);
+        break;
+    case PACKET_NEW_LEADER:
+        l->settled = l->acked ? l->last_proposal : 0;
         break;
     case PACKET_TRUNC:
         if (zxid_epoch(p->zxid) != zxid_epoch(m->carrier.disk.history.zxid)) {
@@ -488,6 +506,10 @@ void judge_effect(struct sim_member *m, const struct quorum_effect *e)
         break;
     case QUORUM_DO_SERVE:
         check_mark(m);
+        break;
+    case QUORUM_DO_TURN:
+        is_first_of(m, e->epoch);
+        m->cluster->judge.n_turns++;
         break;
     case QUORUM_DO_COMMIT:
         if (m->carrier.leads) {

@@ -43,6 +43,7 @@ struct judged_link {
     int64_t last_proposal, last_commit, snapshot;
     int64_t epoch; /* of NEWLEADER */
     bool ack_epoch_sent, acked;
+    int64_t settled; /* a NEWLEADER while it serves: what was proposed before it */
 };
 
 struct judged_member {
@@ -60,6 +61,7 @@ struct judge {
     int64_t leader_epochs[4096]; /* of which somebody was leader */
     size_t n_leader_epochs;
     uint64_t n_asked, n_answered, n_failed;
+    uint64_t n_turns; /* epochs that began in place */
 };
 
 void judge_init(struct judge *j);

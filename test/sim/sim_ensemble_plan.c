@@ -380,7 +380,7 @@ void trouble_plan_make_real(struct trouble_plan *p, uint64_t seed, int n_voters)
         }
     }
     p->n = n;
-    p->counter_limit = 0;
+    p->counter_limit = one_in(&r, 4) ? 20 + below(&r, 300) : 0;
     for (int i = 0; i < MESH_MEMBERS; i++) {
         p->clock_per_million[i] = 0;
     }

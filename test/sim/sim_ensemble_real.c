@@ -381,8 +381,11 @@ static void real_start(struct sim_member *m)
 {
     struct real_ensemble *e = shared(m);
     struct real *r = must_zalloc(sizeof(*r));
-    struct member_ensemble ensemble = {
-        .ask = real_ask, .quorum = real_quorum, .snapshot = real_snapshot, .host = r};
+    struct member_ensemble ensemble = {.ask = real_ask,
+                                       .quorum = real_quorum,
+                                       .last_counter = m->cluster->plan->counter_limit,
+                                       .snapshot = real_snapshot,
+                                       .host = r};
     struct member_options options = e->options;
     struct tree *tree = tree_of(m);
     int64_t now = sim_member_now_us(m);

@@ -131,6 +131,18 @@ static bool grant_write(struct sim_member *m, const struct sim_wish *w)
     return sim_carrier_step(m, &in);
 }
 
+/* From here on its writes are of that epoch. */
+static bool grant_turn(struct sim_member *m, const struct sim_wish *w)
+{
+    int64_t epoch = (int64_t)w->number;
+
+    if (!m->carrier.leads) {
+        return true;
+    }
+    m->toy.next_zxid = zxid_make(epoch, 1);
+    return sim_carrier_step(m, &(struct quorum_input){.kind = QUORUM_IN_TURN, .epoch = epoch});
+}
+
 static bool grant_sync(struct sim_member *m, const struct sim_wish *w)
 {
     return !m->carrier.leads ||
@@ -209,6 +221,10 @@ static void toy_effect(struct sim_member *m, const struct quorum_effect *e)
     case QUORUM_DO_SERVE:
         m->toy.next_zxid = zxid_make(e->epoch, 1);
         m->toy.n_seen = m->carrier.n_applied;
+        break;
+    case QUORUM_DO_TURN:
+        sim_carrier_wish_for(m,
+                             (struct sim_wish){.grant = grant_turn, .number = (uint64_t)e->epoch});
         break;
     case QUORUM_DO_COMMIT:
         committed(m);
