@@ -58,6 +58,7 @@ REPORTS(hash)
 REPORTS(monitor)
 REPORTS(server_stats)
 REPORTS(stats)
+REPORTS(top)
 REPORTS(watch_summary)
 REPORTS(watches)
 REPORTS(watches_by_path)
@@ -208,6 +209,7 @@ static const struct command commands[] = {
     {"stat_reset", {"srst"}, CHANGES, run_stat_reset, NULL},
     {"stats", {"stat"}, SHOWS, run_stats, rows_of_connections},
     {"system_properties", {"sysp"}, SHOWS_ALWAYS, run_system_properties, NULL},
+    {"top", {NULL}, SHOWS, run_top, NULL},
     {"voting_view", {NULL}, SHOWS, run_voting_view, NULL},
     {"watch_summary", {"wchs"}, SHOWS, run_watch_summary, NULL},
     {"watches", {"wchc"}, SHOWS, run_watches, rows_of_watches},

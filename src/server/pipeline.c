@@ -586,6 +586,16 @@ static bool needs_leader(const struct connection *c, const struct op *op)
 }
 
 /* False: the connection cannot go on. */
+/* One in a while, for talkers.h. What cannot be decoded is about no path. */
+static void look_at_request(struct server *s, const struct connection *c, const struct op *op,
+                            struct jute_reader r)
+{
+    struct request q;
+    bool known = op->kind != OP_KIND_LINK && request_read(op, &r, &q);
+
+    talkers_note(&s->talkers, op, known ? q.path : BYTES_NULL, bytes_str(c->peer.ip));
+}
+
 static bool handle_request(struct server *s, struct connection *c, struct bytes frame)
 {
     struct jute_reader r = jute_reader_of(frame);
@@ -600,6 +610,9 @@ static bool handle_request(struct server *s, struct connection *c, struct bytes 
     c->stats.received++;
     if (op != NULL) {
         s->stats.ops[op_index(op)]++;
+        if (talkers_want(&s->talkers)) {
+            look_at_request(s, c, op, r);
+        }
         if (op->kind == OP_KIND_LINK) {
             return handle_link_op(s, c, xid, op, r);
         }

@@ -367,3 +367,50 @@ void report_json_hash(const struct server *s, struct json_writer *w)
     report_digests(s, json_digest, w);
     json_close_list(w);
 }
+
+/* ---- who asks most ---- */
+
+enum { TOP_SHOWN = 20 };
+
+static void json_talkers(struct json_writer *w, const char *name, const struct talker_list *l)
+{
+    const struct talker *sorted[TALKERS_KEPT];
+    size_t n = talkers_sort(l, sorted);
+
+    json_open_list(w, name);
+    for (size_t i = 0; i < n && i < TOP_SHOWN; i++) {
+        json_open_object(w, NULL);
+        json_put_bytes(w, "name", bytes_of(sorted[i]->name, sorted[i]->len));
+        json_put_integer(w, "requests", (int64_t)(sorted[i]->n * TALKERS_SAMPLE));
+        json_put_integer(w, "at_most_too_high", (int64_t)(sorted[i]->over * TALKERS_SAMPLE));
+        json_close_object(w);
+    }
+    json_close_list(w);
+}
+
+static void json_minute(const struct server *s, struct json_writer *w, const char *name,
+                        bool before)
+{
+    const struct talkers_minute *m = talkers_minute(&s->talkers, before);
+    int64_t end_ms = before ? talkers_minute(&s->talkers, false)->began_ms : s->now_us / 1000;
+
+    json_open_object(w, name);
+    json_put_integer(w, "ms", end_ms - m->began_ms);
+    json_put_integer(w, "requests", (int64_t)(m->n * TALKERS_SAMPLE));
+    json_talkers(w, "clients", &m->clients);
+    json_talkers(w, "paths", &m->paths);
+    json_open_object(w, "operations");
+    for (int i = 0; i < N_OPS; i++) {
+        if (m->ops[i] > 0) {
+            json_put_integer(w, op_at(i)->name, (int64_t)(m->ops[i] * TALKERS_SAMPLE));
+        }
+    }
+    json_close_object(w);
+    json_close_object(w);
+}
+
+void report_json_top(const struct server *s, struct json_writer *w)
+{
+    json_minute(s, w, "now", false);
+    json_minute(s, w, "minute_before", true);
+}

@@ -24,5 +24,6 @@ void report_json_watch_summary(const struct server *s, struct json_writer *w);
 void report_json_watches(const struct server *s, struct json_writer *w); /* by session */
 void report_json_watches_by_path(const struct server *s, struct json_writer *w);
 void report_json_hash(const struct server *s, struct json_writer *w);
+void report_json_top(const struct server *s, struct json_writer *w); /* talkers.h */
 
 #endif

@@ -166,6 +166,7 @@ struct server *server_new(const struct server_options *options, struct role *rol
     strbuf_init(&s->repaired, STRBUF_NO_LIMIT);
     strbuf_init(&s->differs, STRBUF_NO_LIMIT);
     metrics_init(&s->stats, prng_next(&s->prng));
+    talkers_init(&s->talkers, seed, now_us / 1000);
     s->trace_mask = 306;
     s->facts = (struct server_facts){.secure_client_port = -1, .listen_backlog = -1};
     identity_init_server(&s->self);

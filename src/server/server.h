@@ -18,6 +18,7 @@
 #include "server/reaper.h"
 #include "server/role.h"
 #include "server/session.h"
+#include "server/talkers.h"
 #include "server/tracker.h"
 #include "server/waiting.h"
 #include "server/watch.h"
@@ -97,6 +98,7 @@ struct server {
     struct prng prng;
     struct metrics stats;
     struct digest_log digests;
+    struct talkers talkers;
     struct server_facts facts;
     int64_t trace_mask; /* gtmk, stmk: kept for those who ask, nothing depends on it */
 

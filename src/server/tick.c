@@ -164,6 +164,7 @@ void server_tick(struct server *s, int64_t looked_us)
     if (role_leads(s->role)) {
         reaper_tick(s);
     }
+    talkers_tick(&s->talkers, s->now_us / 1000);
     look_at_connections(s);
     server_turn(s);
     server_resume(s);

@@ -297,7 +297,7 @@ static void every_command_answers_in_json(void **state)
         "hash",          "icfg",        "isro",          "leader",  "monitor",
         "orst",          "observers",   "ruok",          "srvr",    "stats",
         "sysp",          "voting_view", "watch_summary", "watches", "watches_by_path",
-        "zabstate",      "gtmk",
+        "zabstate",      "gtmk",        "top",
     };
     struct asking a;
     struct connection *c;
