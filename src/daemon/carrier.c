@@ -181,7 +181,7 @@ static struct quorum_port *carrier_take_port(struct carrier *c)
 
 /* Who is in no list is where it was. While nobody follows us the port can be another one: a leader
  * whose place changes has left its role before. */
-void carrier_follow_port(struct carrier *c)
+bool carrier_follow_port(struct carrier *c)
 {
     const struct quorum_config *active = quorum_active_config(c->quorum);
     int index = quorum_config_find(active, c->options.quorum.sid);
@@ -195,6 +195,7 @@ void carrier_follow_port(struct carrier *c)
         quorum_member_copy(&c->own, me);
         c->port = carrier_take_port(c);
     }
+    return !is_same && c->port != NULL && quorum_port_is_held(c->port);
 }
 
 static void carrier_listen(struct carrier *c)

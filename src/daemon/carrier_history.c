@@ -103,7 +103,9 @@ void carrier_activate_list(struct carrier *c, const struct quorum_config *list)
 {
     carrier_hand_over(c);
     log_save_active_list(c->options.jobs, list, on_active_list_saved, note_new(c, 0, 0));
-    carrier_follow_port(c);
+    if (carrier_follow_port(c)) {
+        carrier_do(c, &(struct quorum_input){.kind = QUORUM_IN_HEARS});
+    }
     c->options.lists_changed(c->options.notify_arg, true);
 }
 

@@ -57,8 +57,9 @@ void carrier_step_member(struct carrier *c, const struct member_input *in);
 void carrier_hand_over(struct carrier *c);
 void carrier_fail(struct carrier *c, int code, const char *what, const char *why);
 
-/* This server's place in the list of members may be another one. */
-void carrier_follow_port(struct carrier *c);
+/* This server's place in the list of members may be another one. True: it is, and the port there is
+ * ours. */
+bool carrier_follow_port(struct carrier *c);
 
 /* ---- carrier_history.c: what is done to the history, and waited for ---- */
 

@@ -9,6 +9,7 @@ and what was written is there. `ppa:a` begins with Apache's as the leader.
 """
 import argparse
 import signal
+import socket
 import sys
 
 import changing
@@ -152,6 +153,35 @@ def other_ports(e):
             e.start(m)
 
 
+def a_taken_port_is_left(e):
+    """A stranger has the quorum port of the member that would lead. The list gives it another one, and it leads."""
+    who = max(e.alive(), key=lambda m: m.number)
+    if who.kind != "p":
+        return  # Apache's is elected all the same, again and again
+    who.kill9()
+    with socket.socket() as stranger:
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        wait_until(lambda: try_listen(stranger, who.ports[0]), "the port", SECONDS)
+        e.start(who)
+        assert "Without it this server can follow, but must not lead" in who.log_text()
+        who.ports = (servers.free_port(), who.ports[1])
+        text = e.reconfig(joining=who.line())
+        check(e, text, numbers_in(e), "another quorum port")
+        led = e.leader()
+        led.kill9()
+        wait_until(lambda: who.mode() == "leader", "member %d as leader" % who.number, SECONDS)
+    e.start(led)
+
+
+def try_listen(sock, port):
+    try:
+        sock.bind(("127.0.0.1", port))
+        sock.listen(1)
+        return True
+    except OSError:
+        return False
+
+
 def a_whole_list(e):
     """All at once: one leaves and another one's role changes."""
     keep = [m for m in e.alive()]
@@ -212,7 +242,7 @@ def a_member_was_away(e):
 
 
 STORIES = [first_files, leave_and_join, the_leader_leaves, there_and_back_as_observer, the_leader_observes,
-           another_client_port, other_ports, a_whole_list, groups_and_weights, a_member_was_away,
+           another_client_port, other_ports, a_taken_port_is_left, a_whole_list, groups_and_weights, a_member_was_away,
            all_are_killed]
 
 
