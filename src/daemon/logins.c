@@ -104,7 +104,11 @@ static int fill_clients(const struct config *c, struct sasl_login *l, const char
 
 static int check_clients(const struct sasl_login *l, const char *key, char *why, size_t why_size)
 {
-    if (!l->is_kerberos && l->n_users == 0) {
+    if (l->is_kerberos) {
+        snprintf(why, why_size, "%s: this version has no Kerberos (Krb5LoginModule)", key);
+        return PAWL_ERR_CONFIG;
+    }
+    if (l->n_users == 0) {
         snprintf(why, why_size,
                  "%s names nobody who may come: user_NAME=\"PASSWORD\" in the JAAS file", key);
         return PAWL_ERR_CONFIG;
@@ -253,11 +257,7 @@ static void take_over(struct logins *l, struct sasl_login *fresh)
 {
     sasl_login_unref(l->clients);
     l->clients = fresh;
-    if (fresh->is_kerberos) {
-        log_info("SASL: clients may authenticate with Kerberos");
-    } else {
-        log_info("SASL: %zu users may authenticate with DIGEST-MD5", fresh->n_users);
-    }
+    log_info("SASL: %zu users may authenticate with DIGEST-MD5", fresh->n_users);
 }
 
 int logins_open(struct logins *l, const struct config *c, char *why, size_t why_size)

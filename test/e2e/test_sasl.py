@@ -197,11 +197,13 @@ class Files(Case):
             rc, out, err = run("--check", "--data", self.data, "--port", "0", *args)
             self.assertNotIn("geheim", out + err)
             return rc, out + err
+        kerberos = self.secret_file("kerberos", jaas({"a": "geheim"}).replace("Digest", "Krb5"))
         bad = self.secret_file("bad", 'Server {\n  %s required\n  user_bob="geheim\n};\n' % MODULE)
         empty = self.secret_file("empty", jaas({"a": "geheim"}, "Other"))
         for args, said in (
                 (["-Djava.security.auth.login.config=" + bad], "line 4: a '\"' is missing"),
                 (["-Djava.security.auth.login.config=/no/such"], "/no/such: cannot be read"),
+                (["-Djava.security.auth.login.config=" + kerberos], "this version has no Kerberos"),
                 (["-DsessionRequireClientSASLAuth=true"], "no client could come: name the users"),
                 (["-DsessionRequireClientSASLAuth=true", "-Djava.security.auth.login.config=" + empty],
                  "no client could come: name the users")):
