@@ -35,7 +35,7 @@ static void announce_authentication(const struct config *c)
     if (c->server.skip_acl) {
         log_warn("authentication: skipACL=yes, no permission is checked");
     }
-    if (c->security.super_digest != NULL || c->tls.super_user != NULL || c->sasl.n_supers > 0) {
+    if (c->security.super_digest != NULL || c->tls_super_user != NULL || c->sasl.n_supers > 0) {
         log_info("authentication: there is a super user, whom no ACL keeps out");
     }
 }

@@ -454,6 +454,7 @@ struct carrier *carrier_new(const struct carrier_options *options)
                                      .dial_ms = init_ms,
                                      .stall_ms = init_ms,
                                      .keepalive = options->keepalive,
+                                     .tls = options->tls,
                                      .events = {.arg = c,
                                                 .up = on_carrier_up,
                                                 .down = on_carrier_down,

@@ -39,6 +39,21 @@ enum config_origin {
 enum config_compression { CONFIG_COMPRESS_NONE, CONFIG_COMPRESS_GZIP, CONFIG_COMPRESS_SNAPPY };
 enum config_log_format { CONFIG_LOG_TEXT, CONFIG_LOG_JSON };
 
+/* TLS for one kind of peers. */
+struct config_tls {
+    bool unified; /* one port for both, TLS and plain */
+    bool reload;
+    int64_t detect_ms;
+    char *key_path, *key_password, *key_password_path, *key_type;
+    char *trust_path, *trust_password, *trust_password_path, *trust_type;
+    char *protocol, *protocols, *ciphers;
+    int client_certificate;    /* enum tls_client_certificate */
+    bool check_names;          /* of whom is dialled */
+    bool check_client_address; /* of who has come */
+    bool reverse_lookup;
+    bool crl, ocsp;
+};
+
 /* Times are milliseconds and sizes bytes, whatever the key's own unit. A string is NULL when
  * nothing was given and the table names no default. */
 struct config {
@@ -136,20 +151,13 @@ struct config {
         size_t n_supers;
     } sasl;
 
-    struct {          /* for clients */
-        bool unified; /* clientPort takes TLS as well */
-        bool reload;
-        int max_handshakes; /* <= 0: no limit */
-        int64_t detect_ms;
-        char *key_path, *key_password, *key_password_path, *key_type;
-        char *trust_path, *trust_password, *trust_password_path, *trust_type;
-        char *protocol, *protocols, *ciphers;
-        int client_certificate; /* enum tls_client_certificate */
-        bool check_client_address, reverse_lookup;
-        bool crl, ocsp;
-        char *scheme;     /* of the ids of certificates */
-        char *super_user; /* the subject of the super user's certificate; NULL: there is none */
-    } tls;
+    struct config_tls tls; /* for clients */
+    int max_handshakes;    /* of clients, under way; <= 0: no limit */
+    char *tls_scheme;      /* of the ids of certificates */
+    char *tls_super_user;  /* the subject of the super user's certificate; NULL: there is none */
+
+    struct config_tls member_tls; /* among members */
+    bool member_tls_wanted;       /* sslQuorum: they are dialled with it */
 
     struct {
         bool enabled;

@@ -24,6 +24,7 @@ struct effort {
     uint64_t deadline_ms;
     struct lookup *lookup; /* NULL: a socket, and */
     int fd;
+    size_t target;  /* whose name or address it is */
     uv_poll_t poll; /* outlives the effort by a turn of the loop */
 };
 
@@ -42,6 +43,7 @@ struct dialler {
     int port[DIALLER_TARGETS];
     size_t n_targets, next_target;
     struct address addresses[DIALLER_ADDRESSES];
+    size_t targets[DIALLER_ADDRESSES]; /* whose they are */
     size_t n_addresses, next_address;
     struct list efforts; /* that are under way */
     int timeout_ms;
@@ -101,13 +103,15 @@ static void dialler_end_all(struct dialler *d)
     d->n_targets = 0;
 }
 
-static void dialler_finish(struct dialler *d, int fd)
+static void dialler_finish(struct dialler *d, int fd, size_t target)
 {
+    char *host = fd >= 0 ? must_strdup(d->host[target]) : NULL;
     int error = d->error;
 
     dialler_end_all(d);
     dialler_move(d, RESTING);
-    d->done(d->arg, fd, fd >= 0 ? 0 : error);
+    d->done(d->arg, fd, host, fd >= 0 ? 0 : error);
+    free(host);
 }
 
 /* A refusal means that nobody is there, which one address cannot say for the others: it never
@@ -130,7 +134,9 @@ static void effort_decided(uv_poll_t *poll, int status, int events)
     (void)events;
     error = error == 0 && status < 0 ? EIO : error;
     if (error == 0) {
-        dialler_finish(d, effort_end(e));
+        size_t target = e->target;
+
+        dialler_finish(d, effort_end(e), target);
         return;
     }
     effort_drop(e);
@@ -144,6 +150,9 @@ static void effort_found(struct effort *e)
     size_t n = lookup_addresses(e->lookup, d->addresses + d->n_addresses,
                                 DIALLER_ADDRESSES - d->n_addresses);
 
+    for (size_t i = 0; i < n; i++) {
+        d->targets[d->n_addresses + i] = e->target;
+    }
     d->n_addresses += n;
     if (n == 0) {
         dialler_note(d, ENOENT);
@@ -195,7 +204,8 @@ static struct effort *effort_new(struct dialler *d)
 /* True when something is under way. */
 static bool dialler_connect(struct dialler *d)
 {
-    int fd = dial_start(&d->addresses[d->next_address++]);
+    size_t i = d->next_address++;
+    int fd = dial_start(&d->addresses[i]);
     struct effort *e;
 
     if (fd < 0) {
@@ -204,6 +214,7 @@ static bool dialler_connect(struct dialler *d)
     }
     e = effort_new(d);
     e->fd = fd;
+    e->target = d->targets[i];
     uv_poll_init(d->loop, &e->poll, fd);
     e->poll.data = e;
     uv_poll_start(&e->poll, UV_WRITABLE, effort_decided);
@@ -214,10 +225,11 @@ static bool dialler_resolve(struct dialler *d)
 {
     size_t i = d->next_target++;
     struct lookup *lookup;
+    struct effort *e;
 
     if (d->n_addresses < DIALLER_ADDRESSES &&
         address_plain(d->host[i], d->port[i], &d->addresses[d->n_addresses]) == 1) {
-        d->n_addresses++;
+        d->targets[d->n_addresses++] = i;
         return false;
     }
     lookup = lookup_start(d->host[i], d->port[i], dialler_wake, d);
@@ -225,7 +237,9 @@ static bool dialler_resolve(struct dialler *d)
         dialler_note(d, ENOMEM);
         return false;
     }
-    effort_new(d)->lookup = lookup;
+    e = effort_new(d);
+    e->lookup = lookup;
+    e->target = i;
     return true;
 }
 
@@ -278,7 +292,7 @@ static void dialler_next(struct dialler *d)
         begun = d->next_address < d->n_addresses ? dialler_connect(d) : dialler_resolve(d);
     }
     if (list_empty(&d->efforts)) {
-        dialler_finish(d, -1);
+        dialler_finish(d, -1, 0);
     } else {
         dialler_plan(d);
     }

@@ -22,11 +22,12 @@ struct net_address {
     int port;
 };
 
-/* `fd` is connected and the receiver's, who prepares it; or it is -1, and `error` says what the
+/* `fd` is connected and the receiver's, who prepares it, and `host` (lent) is the name or address
+ * that it was dialled under; or it is -1, and `error` says what the
  * last address came to that did not refuse. ECONNREFUSED only if all of them refused; ENOENT: a
  * name has no address, or not everything could be dialled. Never called from inside
  * dialler_start(). */
-typedef void (*dialled_fn)(void *arg, int fd, int error);
+typedef void (*dialled_fn)(void *arg, int fd, const char *host, int error);
 
 struct dialler *dialler_new(uv_loop_t *loop, dialled_fn done, void *arg);
 

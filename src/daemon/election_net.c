@@ -13,6 +13,7 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "daemon/dialler.h"
+#include "daemon/peer_stream.h"
 #include "os/clock.h"
 #include "os/socket.h"
 #include "wire/vote.h"
@@ -36,8 +37,9 @@ struct election_peer {
     struct list node;
     struct election_net *net;
     int64_t id;
-    bool is_listed;             /* otherwise a stranger */
-    struct election_link *link; /* NULL: not connected */
+    bool is_listed;                /* otherwise a stranger */
+    struct election_link *link;    /* NULL: not connected */
+    struct election_link *shaking; /* dialled, with a TLS handshake under way; NULL: none */
     struct dialler *dialler;
     struct strbuf waiting; /* a frame of which nothing has left */
     struct strbuf last;    /* the last one that has, in part at least */
@@ -51,9 +53,10 @@ struct election_link {
     struct list node;
     uv_poll_t poll;
     struct election_net *net;
-    struct election_peer *peer; /* NULL: has not said who it is, or was only knocked at */
-    int64_t knocked_at;         /* that server; -1: this is no knock */
-    int fd;
+    struct election_peer *peer;    /* NULL: has not said who it is, or was only knocked at */
+    struct election_peer *dialled; /* whom, while the handshake is under way; NULL: it is not */
+    int64_t knocked_at;            /* that server; -1: this is no knock */
+    struct peer_stream stream;
     char ip[48]; /* "" when we dialled */
     int64_t deadline_ms;
     struct strbuf in;
@@ -124,7 +127,7 @@ static struct election_peer *election_find_peer(struct election_net *net, int64_
     return NULL;
 }
 
-static void election_dialled(void *arg, int fd, int error);
+static void election_dialled(void *arg, int fd, const char *host, int error);
 
 static struct election_peer *election_add_peer(struct election_net *net, int64_t id)
 {
@@ -144,7 +147,7 @@ static struct election_peer *election_add_peer(struct election_net *net, int64_t
 
 static void election_drop_peer(struct election_peer *p)
 {
-    ASSERT(p->link == NULL);
+    ASSERT(p->link == NULL && p->shaking == NULL);
     p->net->n_strangers -= !p->is_listed;
     list_remove(&p->node);
     dialler_free(p->dialler);
@@ -157,7 +160,7 @@ static void election_drop_peer(struct election_peer *p)
 /* Who is in no list is known only as long as it is connected or called back. */
 static void election_forget_stranger(struct election_peer *p)
 {
-    if (!p->is_listed && p->link == NULL && !dialler_is_busy(p->dialler)) {
+    if (!p->is_listed && p->link == NULL && p->shaking == NULL && !dialler_is_busy(p->dialler)) {
         election_drop_peer(p);
     }
 }
@@ -185,9 +188,13 @@ static void election_close_link(struct election_link *l)
         ASSERT(l->peer->link == l);
         l->peer->link = NULL;
     }
+    if (l->dialled != NULL) {
+        ASSERT(l->dialled->shaking == l);
+        l->dialled->shaking = NULL;
+    }
     uv_poll_stop(&l->poll);
     uv_close((uv_handle_t *)&l->poll, election_link_closed);
-    socket_close_gently(l->fd);
+    peer_stream_close(&l->stream);
 }
 
 static bool election_may_redial(struct election_peer *p)
@@ -211,7 +218,12 @@ static void election_lose_link(struct election_link *l)
     if (p == NULL) {
         return;
     }
-    log_debug("the election connection to server %" PRId64 " is gone", p->id);
+    if (l->stream.why[0] != '\0') {
+        log_limited(LOG_WARN, "the election connection to server %" PRId64 " is gone: %s", p->id,
+                    l->stream.why);
+    } else {
+        log_debug("the election connection to server %" PRId64 " is gone", p->id);
+    }
     if (election_may_redial(p)) {
         election_dial(p);
     }
@@ -242,20 +254,26 @@ static bool election_fill(struct election_link *l)
     return true;
 }
 
+static void election_wait(struct election_link *l)
+{
+    bool has_more = l->out_at < l->out.len || peer_stream_has_output(&l->stream);
+
+    uv_poll_start(&l->poll, UV_READABLE | (has_more ? UV_WRITABLE : 0), election_link_ready);
+}
+
 static void election_flush(struct election_link *l)
 {
     long n = 1;
 
     while (n > 0 && election_fill(l)) {
-        n = socket_write(l->fd, l->out.data + l->out_at, l->out.len - l->out_at);
+        n = peer_stream_write(&l->stream, l->out.data + l->out_at, l->out.len - l->out_at);
         if (n < 0) {
             election_lose_link(l);
             return;
         }
         l->out_at += (size_t)n;
     }
-    uv_poll_start(&l->poll, UV_READABLE | (l->out_at < l->out.len ? UV_WRITABLE : 0),
-                  election_link_ready);
+    election_wait(l);
 }
 
 void election_net_send(struct election_net *net, int64_t id, struct bytes frame)
@@ -277,16 +295,17 @@ void election_net_send(struct election_net *net, int64_t id, struct bytes frame)
 
 /* --- connections --- */
 
-static struct election_link *election_add_link(struct election_net *net, int fd)
+static struct election_link *election_add_link(struct election_net *net,
+                                               const struct peer_stream *stream)
 {
     struct election_link *l = must_zalloc(sizeof(*l));
 
     l->net = net;
-    l->fd = fd;
+    l->stream = *stream;
     l->knocked_at = -1;
     strbuf_init(&l->in, INPUT_BYTES);
     strbuf_init(&l->out, STRBUF_NO_LIMIT);
-    uv_poll_init(net->options.loop, &l->poll, fd);
+    uv_poll_init(net->options.loop, &l->poll, stream->fd);
     l->poll.data = l;
     net->n_handles++;
     net->n_nameless++;
@@ -309,6 +328,9 @@ static void election_keep(struct election_peer *p, struct election_link *l)
         election_close_link(old);
     }
     dialler_cancel(p->dialler);
+    if (p->shaking != NULL) {
+        election_close_link(p->shaking);
+    }
     p->knock_again_ms = 0;
     l->peer = p;
     l->net->n_nameless--;
@@ -356,7 +378,8 @@ static void election_dial(struct election_peer *p)
     struct net_address targets[TARGETS];
     size_t n, n_told;
 
-    if (dialler_is_busy(p->dialler) || clock_monotonic_ms() < p->knock_again_ms) {
+    if (dialler_is_busy(p->dialler) || p->shaking != NULL ||
+        clock_monotonic_ms() < p->knock_again_ms) {
         return;
     }
     n = election_targets(p, targets, &n_told);
@@ -371,9 +394,11 @@ static void election_dial(struct election_peer *p)
 }
 
 /* Nothing but the whole hello in one piece is of use. */
-static bool election_say_hello(const struct election_net *net, int fd)
+static bool election_say_hello(struct election_link *l)
 {
-    return socket_write(fd, net->hello.data, net->hello.len) == (long)net->hello.len;
+    const struct strbuf *hello = &l->net->hello;
+
+    return peer_stream_write(&l->stream, hello->data, hello->len) == (long)hello->len;
 }
 
 static void election_not_dialled(struct election_peer *p, int error)
@@ -389,15 +414,15 @@ static void election_not_dialled(struct election_peer *p, int error)
 
 /* Who was knocked at hangs up and calls back. This side has nothing more to say but listens until
  * then: a process that is being killed may still take a connection, and resets it. */
-static void election_knock(struct election_peer *p, int fd)
+static void election_knock(struct election_peer *p, struct election_link *l)
 {
-    struct election_link *l = election_add_link(p->net, fd);
-
     p->knock_again_ms = clock_monotonic_ms() + KNOCK_AGAIN_MS;
     l->knocked_at = p->id;
     l->deadline_ms = clock_monotonic_ms() + p->net->options.hello_ms;
-    shutdown(fd, SHUT_WR);
-    uv_poll_start(&l->poll, UV_READABLE, election_link_ready);
+    if (l->stream.state == PEER_PLAIN) {
+        shutdown(l->stream.fd, SHUT_WR);
+    }
+    election_wait(l);
     election_check_soon(p->net);
 }
 
@@ -412,23 +437,76 @@ static void election_end_knock(struct election_link *l, bool reset)
     }
 }
 
-static void election_dialled(void *arg, int fd, int error)
+/* Nothing is in the way any more: who we are is said, and then it is that server's, or was a knock.
+ */
+static void election_introduce_us(struct election_peer *p, struct election_link *l)
+{
+    if (!election_say_hello(l)) {
+        election_close_link(l);
+        election_forget_stranger(p);
+    } else if (p->id > p->net->options.id) {
+        election_knock(p, l);
+    } else {
+        election_keep(p, l);
+    }
+}
+
+static void election_begin_shaking(struct election_peer *p, struct election_link *l)
+{
+    p->shaking = l;
+    l->dialled = p;
+    l->deadline_ms = clock_monotonic_ms() + p->net->options.connect_ms;
+    election_wait(l);
+    election_check_soon(p->net);
+}
+
+static void election_shaking_failed(struct election_link *l, const char *why)
+{
+    struct election_peer *p = l->dialled;
+
+    log_limited(LOG_WARN, "server %" PRId64 " cannot be reached for an election: %s", p->id,
+                peer_stream_why(&l->stream, why));
+    election_close_link(l);
+    election_forget_stranger(p);
+}
+
+/* After each step; true: the handshake is over, and the link still there. */
+static bool election_shaken(struct election_link *l)
+{
+    struct election_peer *p = l->dialled;
+
+    if (!peer_stream_is_open(&l->stream)) {
+        election_wait(l);
+        return false;
+    }
+    p->shaking = NULL;
+    l->dialled = NULL;
+    election_introduce_us(p, l);
+    return !l->closed;
+}
+
+static void election_dialled(void *arg, int fd, const char *host, int error)
 {
     struct election_peer *p = arg;
     struct election_net *net = p->net;
+    struct peer_stream stream;
+    struct election_link *l;
 
     if (fd < 0) {
         election_not_dialled(p, error);
         return;
     }
     socket_prepare(fd, net->options.keepalive);
-    if (!election_say_hello(net, fd)) {
-        close(fd);
+    if (!peer_stream_dialled(&stream, fd, net->options.tls, host)) {
+        peer_stream_close(&stream);
         election_forget_stranger(p);
-    } else if (p->id > net->options.id) {
-        election_knock(p, fd);
+        return;
+    }
+    l = election_add_link(net, &stream);
+    if (peer_stream_is_open(&stream)) {
+        election_introduce_us(p, l);
     } else {
-        election_keep(p, election_add_link(net, fd));
+        election_begin_shaking(p, l);
     }
 }
 
@@ -487,6 +565,12 @@ static void election_take_hello(struct election_link *l, const struct hello *h)
         election_close_link(l);
         return;
     }
+    if (!peer_stream_may_be(&l->stream, id)) {
+        log_limited(LOG_WARN, "%s connected to the election port: %s; closed", l->ip,
+                    l->stream.why);
+        election_close_link(l);
+        return;
+    }
     if (h->server_id < net->options.id) {
         election_call_back(l, id, h);
         return;
@@ -503,8 +587,10 @@ static void election_take_hello(struct election_link *l, const struct hello *h)
 
 static void election_consume(struct strbuf *in, size_t used)
 {
-    memmove(in->data, in->data + used, in->len - used);
-    in->len -= used;
+    if (used > 0) {
+        memmove(in->data, in->data + used, in->len - used);
+        in->len -= used;
+    }
 }
 
 /* True when it is known who this is. */
@@ -546,20 +632,37 @@ static void election_read_frames(struct election_link *l)
     }
 }
 
+/* It has failed, or the other side has ended it. */
+static void election_ended(struct election_link *l, bool reset)
+{
+    if (l->knocked_at >= 0) {
+        if (l->stream.why[0] != '\0') {
+            log_limited(LOG_WARN, "server %" PRId64 " cannot be reached for an election: %s",
+                        l->knocked_at, l->stream.why);
+        }
+        election_end_knock(l, reset);
+    } else if (l->dialled != NULL) {
+        election_shaking_failed(l, "TLS: it was closed during the handshake");
+    } else {
+        if (l->peer == NULL && l->stream.why[0] != '\0') {
+            log_limited(LOG_WARN, "%s connected to the election port: %s; closed", l->ip,
+                        l->stream.why);
+        }
+        election_lose_link(l);
+    }
+}
+
 static void election_receive(struct election_link *l)
 {
     long n;
 
     errno = 0;
-    n = socket_read(l->fd, l->net->buffer, sizeof(l->net->buffer));
-    if (l->knocked_at >= 0) {
-        if (n < 0) {
-            election_end_knock(l, errno == ECONNRESET);
-        }
+    n = peer_stream_read(&l->stream, l->net->buffer, sizeof(l->net->buffer));
+    if (n < 0) {
+        election_ended(l, errno == ECONNRESET);
         return;
     }
-    if (n < 0) {
-        election_lose_link(l);
+    if (l->knocked_at >= 0 || (l->dialled != NULL && !election_shaken(l))) {
         return;
     }
     strbuf_append(&l->in, l->net->buffer, (size_t)n);
@@ -573,12 +676,8 @@ static void election_link_ready(uv_poll_t *poll, int status, int events)
 {
     struct election_link *l = poll->data;
 
-    if (status < 0 && l->knocked_at >= 0) {
-        election_end_knock(l, true);
-        return;
-    }
     if (status < 0) {
-        election_lose_link(l);
+        election_ended(l, true);
         return;
     }
     if ((events & UV_READABLE) != 0) {
@@ -586,6 +685,8 @@ static void election_link_ready(uv_poll_t *poll, int status, int events)
     }
     if ((events & UV_WRITABLE) != 0 && !l->closed) {
         election_flush(l);
+    } else if (!l->closed && l->stream.tls != NULL) {
+        election_wait(l); /* an answer of the handshake may not have left */
     }
 }
 
@@ -602,7 +703,7 @@ static void election_make_room(struct election_net *net)
     list_for_each (item, &net->links) {
         struct election_link *l = container_of(item, struct election_link, node);
 
-        if (l->peer == NULL) {
+        if (l->peer == NULL && l->dialled == NULL) {
             election_close_link(l);
             return;
         }
@@ -614,6 +715,7 @@ static void election_accept(uv_poll_t *poll, int status, int events)
     struct election_listener *listener = poll->data;
     struct election_net *net = listener->net;
     struct socket_peer from;
+    struct peer_stream stream;
     struct election_link *l;
     int error, fd = socket_accept(listener->fd, net->options.keepalive, &from, &error);
 
@@ -629,7 +731,8 @@ static void election_accept(uv_poll_t *poll, int status, int events)
         return;
     }
     election_make_room(net);
-    l = election_add_link(net, fd);
+    peer_stream_accepted(&stream, fd, net->options.tls);
+    l = election_add_link(net, &stream);
     strcpy(l->ip, from.ip);
     l->deadline_ms = clock_monotonic_ms() + net->options.hello_ms;
     uv_poll_start(&l->poll, UV_READABLE, election_link_ready);
@@ -647,7 +750,9 @@ static void election_check_links(struct election_net *net)
         struct election_link *l = container_of(item, struct election_link, node);
 
         next = item->next;
-        if (l->peer == NULL && now_ms >= l->deadline_ms) {
+        if (l->dialled != NULL && now_ms >= l->deadline_ms) {
+            election_shaking_failed(l, "TLS: the handshake does not go on");
+        } else if (l->peer == NULL && now_ms >= l->deadline_ms) {
             if (l->knocked_at < 0) {
                 log_limited(LOG_WARN, "%s connected to the election port and did not say who it is",
                             l->ip);

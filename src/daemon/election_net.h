@@ -10,6 +10,9 @@
  * dial
  *                                                        --- of this server's --------> hang up
  *
+ * With TLS (peer_stream.h) all of that comes after the handshake, and whoever has come is believed
+ * to be the server it says only if its certificate is that server's.
+ *
  * One notification waits for each server, a newer one takes its place; and the last one that left
  * is sent again on every new connection, for who has missed it would miss the election. A server
  * that is not connected is dialled when there is something to send, and once when its connection
@@ -22,6 +25,7 @@
 #include "quorum/config.h"
 
 struct election_net;
+struct peer_tls;
 
 enum { ELECTION_LISTENERS_MAX = 8 };
 
@@ -31,9 +35,10 @@ struct election_net_options {
     const struct quorum_config *config; /* copied */
     const int *listeners;               /* listening sockets, taken over */
     size_t n_listeners;
-    int connect_ms; /* cnxTimeout */
-    int hello_ms;   /* how long who connects may take to say who it is */
-    bool keepalive; /* tcpKeepAlive */
+    int connect_ms;       /* cnxTimeout */
+    int hello_ms;         /* how long who connects may take to say who it is */
+    bool keepalive;       /* tcpKeepAlive */
+    struct peer_tls *tls; /* stays the caller's; NULL: none */
 
     /* Both from the loop, never from inside a call of the net. `payload` is lent. */
     void (*heard)(void *arg, int64_t id, struct bytes payload);

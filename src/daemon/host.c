@@ -241,6 +241,7 @@ static void after_sleep(uv_check_t *check)
         link_end_late_openings(h);
         secure_look(&h->secure, h->config, clock_monotonic_ms(), false);
         logins_look(&h->logins, h->config, clock_monotonic_ms(), false);
+        secure_look(&h->member_secure, h->config, clock_monotonic_ms(), false);
         if (h->owners != NULL) {
             owners_tick(h->owners);
         }
@@ -335,6 +336,7 @@ static void host_reload_now(struct host *h)
     s->options.words = fresh.words;
     secure_look(&h->secure, h->config, clock_monotonic_ms(), true);
     logins_look(&h->logins, h->config, clock_monotonic_ms(), true);
+    secure_look(&h->member_secure, h->config, clock_monotonic_ms(), true);
     if (!h->options.keeps_nothing) {
         txnlog_thread_warn_above(h->txnlog, h->config->store.fsync_warning_ms);
     }
@@ -593,7 +595,7 @@ static int take_secure_port(struct host *h, struct host_error *error)
 {
     const struct config *c = h->config;
     struct tls_fault fault;
-    int rc = secure_open(&h->secure, c, &fault);
+    int rc = secure_open(&h->secure, c, SECURE_CLIENTS, &fault);
 
     if (rc != PAWL_OK) {
         return host_set_error(error, rc, EXIT_INVALID_CONFIG, "TLS: %s", fault.text);
@@ -613,6 +615,16 @@ static int take_secure_port(struct host *h, struct host_error *error)
     log_info("binding to secure port %s:%d",
              c->net.secure_address == NULL ? "*" : c->net.secure_address, h->secure_port);
     return PAWL_OK;
+}
+
+static int read_member_certificates(struct host *h, struct host_error *error)
+{
+    struct tls_fault fault;
+    int rc = secure_open(&h->member_secure, h->config, SECURE_MEMBERS, &fault);
+
+    return rc == PAWL_OK
+               ? PAWL_OK
+               : host_set_error(error, rc, EXIT_INVALID_CONFIG, "TLS among members: %s", fault.text);
 }
 
 static int take_unix_socket(struct host *h, struct host_error *error)
@@ -687,6 +699,7 @@ static int host_take(struct host *h, struct host_error *error)
 
     rc = rc != PAWL_OK ? rc : take_port(h, error);
     rc = rc != PAWL_OK ? rc : take_secure_port(h, error);
+    rc = rc != PAWL_OK ? rc : read_member_certificates(h, error);
     if (rc == PAWL_OK && host_take_election_port(h) != PAWL_OK) {
         rc = host_set_error(error, PAWL_ERR_BUSY, EXIT_ELECTION_PORT, "the election port: %s",
                             socket_last_error());
@@ -934,6 +947,7 @@ void host_close(struct host *h)
     pthread_mutex_destroy(&h->calls_lock);
     secure_close(&h->secure);
     logins_close(&h->logins);
+    secure_close(&h->member_secure);
     free(h->openings.buffer);
     free(h->place.address);
     free(h->buffer);

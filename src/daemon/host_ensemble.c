@@ -206,6 +206,35 @@ static int host_open_lists(struct host *h, struct quorum_config *next, char *rea
     return rc;
 }
 
+static const struct quorum_config *host_members_now(void *arg)
+{
+    return host_members(arg);
+}
+
+/* The words are Java's. */
+static struct peer_tls *host_peer_tls(struct host *h)
+{
+    const struct config *c = h->config;
+
+    if (h->member_secure.context == NULL) {
+        return NULL;
+    }
+    h->peer_tls = (struct peer_tls){.loop = &h->loop,
+                                    .secure = &h->member_secure,
+                                    .is_dialled = c->member_tls_wanted,
+                                    .takes_plain = c->member_tls.unified,
+                                    .checks_names = c->member_tls.check_client_address,
+                                    .members = host_members_now,
+                                    .arg = h};
+    if (c->member_tls_wanted) {
+        log_info("Using TLS encrypted quorum communication");
+    }
+    log_info(c->member_tls.unified
+                 ? "Port unification enabled: members may come with TLS or without"
+                 : "Creating TLS-only quorum server socket");
+    return &h->peer_tls;
+}
+
 int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason_bytes)
 {
     bool lists_change = h->config->ensemble.reconfig_enabled;
@@ -218,6 +247,7 @@ int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason
                                              .hand_over = host_hand_over_now,
                                              .fail = host_ensemble_fail},
                                     .touches = member_touches,
+                                    .tls = host_peer_tls(h),
                                     .member = h->member,
                                     .config_of = lists_change ? member_config_of : NULL,
                                     .members_changed = host_members_changed};

@@ -13,6 +13,7 @@
 #include "daemon/log_jobs.h"
 #include "daemon/logins.h"
 #include "daemon/owners.h"
+#include "daemon/peer_stream.h"
 #include "daemon/peers.h"
 #include "daemon/scrubber.h"
 #include "daemon/secure.h"
@@ -126,7 +127,9 @@ struct host {
 
     struct secure secure;
     struct logins logins;
-    struct { /* links whose clients are not known yet: link_opening.c */
+    struct secure member_secure;
+    struct peer_tls peer_tls; /* its rules, for peers */
+    struct {                  /* links whose clients are not known yet: link_opening.c */
         struct list list;
         size_t n;
         int n_steps;     /* of handshakes, in this turn */

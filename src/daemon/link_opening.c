@@ -34,7 +34,7 @@ static void opening_give_up(struct link_opening *o, const char *why)
 
 static void make_room(struct host *h)
 {
-    int most = h->config->tls.max_handshakes;
+    int most = h->config->max_handshakes;
 
     if (most > 0 && h->openings.n >= (size_t)most) {
         member_server(h->member)->stats.tls_handshake_exceeded++;

@@ -77,8 +77,9 @@ void options_for_server(const struct config *c, struct server_options *out)
                  .digest_algorithm = c->security.digest_algorithm,
                  .super_digest = c->security.super_digest,
                  .enforced_schemes = enforced_schemes(c),
-                 .x509_enabled = secure_is_wanted(c) || config_is_given(c, "authProvider.x509"),
-                 .x509_super = c->tls.super_user,
+                 .x509_enabled =
+                     secure_is_wanted(c, SECURE_CLIENTS) || config_is_given(c, "authProvider.x509"),
+                 .x509_super = c->tls_super_user,
                  .sasl_enabled = logins_are_wanted(c),
                  .sasl_keep_failed = c->sasl.keep_failed,
                  .sasl_remove_host = c->sasl.remove_host,

@@ -170,6 +170,7 @@ static struct election_net *peers_start_election(struct peers *p, struct electio
                                            .hello_ms =
                                                (int)(c->ensemble.sync_limit * c->server.tick_ms),
                                            .keepalive = c->ensemble.tcp_keepalive,
+                                           .tls = p->options.tls,
                                            .heard = on_election_heard,
                                            .refused = on_election_refused,
                                            .arg = p};
@@ -205,6 +206,7 @@ static struct carrier *peers_start_carrier(struct peers *p)
         .output_bytes = OUTPUT_BYTES,
         .backlog_bytes = BACKLOG_BYTES,
         .keepalive = c->ensemble.tcp_keepalive,
+        .tls = p->options.tls,
         .listen_on_all = c->ensemble.listen_on_all,
         .host = p->options.host,
         .notify = on_election_notify,

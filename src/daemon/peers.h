@@ -10,6 +10,7 @@
 #include "daemon/carrier.h"
 
 struct config;
+struct peer_tls;
 struct peers;
 
 /* The election port. It is taken before anything is read on disk: who has it taken is running. */
@@ -27,6 +28,7 @@ struct peers_options {
     uv_loop_t *loop;
     const struct config *config; /* stays the caller's; members as they were at the start */
     struct log_jobs *jobs;
+    struct peer_tls *tls; /* outlives the peers; NULL: none */
     struct carrier_host host;
     void (*touches)(void *member, struct strbuf *out); /* of quorum.h */
     /* Of quorum.h; NULL: the members are for ever those of `config`. */

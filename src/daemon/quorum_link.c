@@ -12,6 +12,7 @@
 
 static const uint8_t may_follow[N_STATES] = {
     [GREETING] = 1 << OPEN | 1 << CLOSED,
+    [SHAKING] = 1 << OPEN | 1 << CLOSED,
     [OPEN] = 1 << ENDING | 1 << CLOSED,
     [ENDING] = 1 << CLOSED,
 };
@@ -34,7 +35,7 @@ static struct net_link *find_link(const struct quorum_net *n, link_id id)
 
 static void link_check(const struct net_link *l)
 {
-    ASSERT((l->fd < 0) == (l->state == CLOSED));
+    ASSERT((l->stream.fd < 0) == (l->state == CLOSED));
     ASSERT(l->state == CLOSED || !l->is_untold);
     ASSERT(l->state == OPEN || !l->is_diverted);
 }
@@ -55,7 +56,7 @@ static void part_free(struct out_part *p)
 
 static void link_free(struct net_link *l)
 {
-    ASSERT(l->state == CLOSED && l->fd < 0);
+    ASSERT(l->state == CLOSED && l->stream.fd < 0);
     list_remove(&l->link);
     while (!list_empty(&l->parts)) {
         part_free(container_of(l->parts.next, struct out_part, link));
@@ -81,8 +82,7 @@ void quorum_link_shut(struct net_link *l, bool tell)
 {
     ASSERT(l->state != CLOSED);
     uv_poll_stop(&l->poll);
-    socket_close_gently(l->fd);
-    l->fd = -1;
+    peer_stream_close(&l->stream);
     l->is_held = false;
     l->is_diverted = false;
     quorum_link_move(l, CLOSED);
@@ -96,8 +96,9 @@ void quorum_link_shut(struct net_link *l, bool tell)
 
 void quorum_link_lost(struct net_link *l, const char *reason)
 {
-    bool is_known = l->state == OPEN;
+    bool is_known = l->state == OPEN, was_dialled = l->state == SHAKING;
 
+    reason = peer_stream_why(&l->stream, reason);
     if (is_known) {
         log_info("the quorum link %" PRIu64 " with %s ends: %s", l->id, l->peer, reason);
     } else if (l->state == GREETING) {
@@ -105,18 +106,35 @@ void quorum_link_lost(struct net_link *l, const char *reason)
                     reason);
     }
     quorum_link_shut(l, is_known);
+    if (was_dialled) {
+        quorum_net_not_dialled(l->net, l->sid, reason);
+    }
+}
+
+void quorum_link_up(struct net_link *l)
+{
+    const struct quorum_net_events *events = &l->net->options.events;
+
+    quorum_link_move(l, OPEN);
+    events->up(events->arg, l->id, l->sid);
 }
 
 static void on_link_ready(uv_poll_t *poll, int status, int events);
+
+static bool link_is_read(const struct net_link *l)
+{
+    return (l->state == OPEN && !l->is_held) || l->state == GREETING || l->state == SHAKING;
+}
 
 void quorum_link_wait(struct net_link *l)
 {
     int events = UV_DISCONNECT;
 
-    if ((l->state == OPEN && !l->is_held) || l->state == GREETING) {
+    if (link_is_read(l)) {
         events |= UV_READABLE;
     }
-    if (l->is_full && (l->state == OPEN || l->state == ENDING)) {
+    if ((l->is_full && (l->state == OPEN || l->state == ENDING)) ||
+        peer_stream_has_output(&l->stream)) {
         events |= UV_WRITABLE;
     }
     if (events != l->events) {
@@ -125,20 +143,21 @@ void quorum_link_wait(struct net_link *l)
     }
 }
 
-struct net_link *quorum_link_new(struct quorum_net *n, int fd, enum link_state state)
+struct net_link *quorum_link_new(struct quorum_net *n, const struct peer_stream *stream,
+                                 enum link_state state)
 {
     struct net_link *l = must_zalloc(sizeof(*l));
 
     l->net = n;
     l->id = ++n->last_link;
-    l->fd = fd;
+    l->stream = *stream;
     l->sid = SID_NOBODY;
     l->state = state;
     l->since_ms = quorum_net_now(n);
     strbuf_init(&l->input, STRBUF_NO_LIMIT);
     list_init(&l->parts);
     list_push_back(&n->links, &l->link);
-    uv_poll_init(n->options.loop, &l->poll, fd);
+    uv_poll_init(n->options.loop, &l->poll, l->stream.fd);
     l->poll.data = l;
     n->n_handles++;
     quorum_link_wait(l);
@@ -152,9 +171,14 @@ struct net_link *quorum_link_new(struct quorum_net *n, int fd, enum link_state s
 static bool link_greet(struct net_link *l, const struct packet *p)
 {
     struct quorum_net *n = l->net;
+    struct learner_info info = {0};
 
     if (p->type != PACKET_FOLLOWER_INFO && p->type != PACKET_OBSERVER_INFO) {
         return false;
+    }
+    learner_info_read(p->data, &info);
+    if (!peer_stream_may_be(&l->stream, info.has_server_id ? info.server_id : SID_NOBODY)) {
+        return false; /* the stream knows why */
     }
     quorum_link_move(l, OPEN);
     n->options.events.up(n->options.events.arg, l->id, SID_NOBODY);
@@ -230,11 +254,6 @@ static size_t link_take_diverted(struct net_link *l, struct bytes bytes)
     return used;
 }
 
-static bool link_is_read(const struct net_link *l)
-{
-    return (l->state == OPEN && !l->is_held) || l->state == GREETING;
-}
-
 /* How much was used. */
 static size_t link_take(struct net_link *l, struct bytes bytes)
 {
@@ -262,13 +281,16 @@ static void link_drop_input(struct net_link *l, size_t used)
 static void link_receive(struct net_link *l)
 {
     struct quorum_net *n = l->net;
-    long got = socket_read(l->fd, n->buffer, READ_BYTES);
+    long got = peer_stream_read(&l->stream, n->buffer, READ_BYTES);
     struct bytes bytes = bytes_of(n->buffer, got > 0 ? (size_t)got : 0);
     size_t used;
 
     if (got < 0) {
         quorum_link_lost(l, "the other side closed it, or cannot be reached");
         return;
+    }
+    if (l->state == SHAKING && peer_stream_is_open(&l->stream)) {
+        quorum_link_up(l);
     }
     l->heard_ms = quorum_net_now(n);
     if (l->input.len > 0) {
@@ -342,7 +364,7 @@ static void part_done(struct net_link *l, struct out_part *p)
 static bool link_write_part(struct net_link *l, struct out_part *p)
 {
     size_t left = p->bytes.len - p->at;
-    long n = socket_write(l->fd, p->bytes.data + p->at, left);
+    long n = peer_stream_write(&l->stream, p->bytes.data + p->at, left);
 
     if (n < 0) {
         quorum_link_lost(l, "it cannot be written to");
@@ -402,6 +424,11 @@ static void link_flush(struct net_link *l)
     if (l->state == CLOSED) {
         return;
     }
+    if (!peer_stream_flush(&l->stream)) {
+        quorum_link_lost(l, "it cannot be written to");
+        return;
+    }
+    is_all = is_all && !peer_stream_has_output(&l->stream);
     l->is_dirty = !is_all;
     l->is_full = !is_all;
     if (l->state == ENDING && is_all) {

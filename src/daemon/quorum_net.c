@@ -57,6 +57,7 @@ static size_t count_links(const struct quorum_net *n, enum link_state state,
 static void net_accept(struct quorum_net *n, int fd, const struct socket_peer *from)
 {
     struct net_link *l, *oldest = NULL;
+    struct peer_stream stream;
 
     if (count_links(n, OPEN, &oldest) >= LINKS_MAX) {
         log_limited(LOG_WARN, "there are %d links to the quorum port already; %s is refused",
@@ -67,7 +68,8 @@ static void net_accept(struct quorum_net *n, int fd, const struct socket_peer *f
     if (count_links(n, GREETING, &oldest) >= GREETING_MAX) {
         quorum_link_lost(oldest, "too many connect and do not say who they are");
     }
-    l = quorum_link_new(n, fd, GREETING);
+    peer_stream_accepted(&stream, fd, n->options.tls);
+    l = quorum_link_new(n, &stream, GREETING);
     snprintf(l->peer, sizeof(l->peer), "%s:%d", from->ip, from->port);
 }
 
@@ -139,31 +141,58 @@ void quorum_net_unlisten(struct quorum_net *n)
 
 /* ---- dialling ---- */
 
-static void on_quorum_dialled(void *arg, int fd, int error)
+void quorum_net_not_dialled(struct quorum_net *n, int64_t sid, const char *why)
+{
+    const struct quorum_net_events *events = &n->options.events;
+
+    if (strncmp(why, "TLS", 3) == 0) {
+        log_limited(LOG_WARN, "server %" PRId64 " cannot be dialled: %s", sid, why);
+    } else {
+        log_debug("server %" PRId64 " cannot be dialled: %s", sid, why);
+    }
+    events->dial_failed(events->arg, sid);
+}
+
+static void on_quorum_dialled(void *arg, int fd, const char *host, int error)
 {
     struct quorum_net *n = arg;
-    const struct quorum_net_events *events = &n->options.events;
+    struct peer_stream stream;
     struct socket_peer peer;
     struct net_link *l;
 
     if (fd < 0) {
-        log_debug("server %" PRId64 " cannot be dialled: %s", n->dialled_sid,
-                  dialler_strerror(error));
-        events->dial_failed(events->arg, n->dialled_sid);
+        quorum_net_not_dialled(n, n->dialled_sid, dialler_strerror(error));
         return;
     }
     socket_prepare(fd, n->options.keepalive);
     socket_peer_of(fd, &peer);
-    l = quorum_link_new(n, fd, OPEN);
+    if (!peer_stream_dialled(&stream, fd, n->options.tls, host)) {
+        peer_stream_close(&stream);
+        quorum_net_not_dialled(n, n->dialled_sid, "TLS: no memory");
+        return;
+    }
+    l = quorum_link_new(n, &stream, SHAKING);
     l->sid = n->dialled_sid;
     snprintf(l->peer, sizeof(l->peer), "%s:%d", peer.ip, peer.port);
-    events->up(events->arg, l->id, l->sid);
+    if (peer_stream_is_open(&l->stream)) {
+        quorum_link_up(l);
+    }
+}
+
+static void drop_shaking(struct quorum_net *n)
+{
+    struct net_link *l = NULL;
+
+    while (count_links(n, SHAKING, &l) > 0) {
+        quorum_link_shut(l, false);
+    }
 }
 
 void quorum_net_dial(struct quorum_net *n, int64_t sid, const struct net_address *addresses,
                      size_t count)
 {
     dialler_cancel(n->dialler);
+    drop_shaking(n);
     n->dialled_sid = sid;
     dialler_start(n->dialler, addresses, count, (int)n->options.dial_ms);
 }
@@ -215,6 +244,9 @@ static const char *overdue(const struct net_link *l)
 
     if (l->state == GREETING && age > (uint64_t)o->greeting_ms) {
         return "it does not say who it is";
+    }
+    if (l->state == SHAKING && age > (uint64_t)o->dial_ms) {
+        return "TLS: the handshake does not go on";
     }
     if (l->state == ENDING && age > ENDING_MS) {
         return "it does not take what was left for it";

@@ -4,11 +4,15 @@
  *
  *   accepted  GREETING --- first packet ---> OPEN --- quorum_net_close() ---> ENDING --> CLOSED
  *   dialled ---------- (dialler.h) --------> OPEN     any of them: lost ---------------> CLOSED
+ *           \- TLS --> SHAKING --- done -----^
  *
  * Packets come in one after the other without a length in front, and are given up in order. What
  * is sent gathers and leaves with one write per link and turn (quorum_net_flush()). A stream (the
  * records of a log, a snapshot) takes its place in that order: what is sent later waits behind it
  * until it is ended.
+ *
+ * With TLS (peer_stream.h) who connects has its handshake as a part of its greeting, and a link
+ * that was dialled is up when the handshake is over.
  *
  * Bounds. Who connects and does not say within `greeting_ms` who it is, or begins with anything
  * else, is dropped. A packet has its limit; so has what waits for a link that does not read, in
@@ -56,6 +60,7 @@ struct quorum_net_options {
     /* Something waits for it, and it takes none of it; or its stream does not go on. */
     int64_t stall_ms;
     bool keepalive;
+    struct peer_tls *tls; /* stays the caller's; NULL: none */
     struct quorum_net_events events;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/list.h"
 #include "base/strbuf.h"
+#include "daemon/peer_stream.h"
 #include "daemon/quorum_net.h"
 #include "daemon/quorum_port.h"
 
@@ -21,7 +22,7 @@ enum {
     KEEP_BYTES = 1 << 20,
 };
 
-enum link_state { GREETING, OPEN, ENDING, CLOSED, N_STATES };
+enum link_state { GREETING, SHAKING, OPEN, ENDING, CLOSED, N_STATES };
 
 /* A stretch of a link's output. */
 struct out_part {
@@ -39,7 +40,7 @@ struct net_link {
     link_id id;
     enum link_state state;
     int64_t sid; /* whom we dialled; SID_NOBODY: accepted */
-    int fd;
+    struct peer_stream stream;
     uv_poll_t poll;
     int events;
     bool is_held;
@@ -80,7 +81,9 @@ struct quorum_net {
 
 /* ---- quorum_link.c: one link ---- */
 
-struct net_link *quorum_link_new(struct quorum_net *n, int fd, enum link_state state);
+/* Takes the stream over. */
+struct net_link *quorum_link_new(struct quorum_net *n, const struct peer_stream *stream,
+                                 enum link_state state);
 
 /* Ends it. The owner is told of it later, if it knew of it; `tell` false: if it ended it itself. */
 void quorum_link_lost(struct net_link *l, const char *reason);
@@ -91,6 +94,8 @@ void quorum_link_move(struct net_link *l, enum link_state next);
 void quorum_link_wait(struct net_link *l);
 /* Looks at what came while it was held. */
 void quorum_link_go_on(struct net_link *l);
+/* A link that was dialled, and has no handshake under way any more: the owner is told. */
+void quorum_link_up(struct net_link *l);
 /* The owner knows now that it is gone. */
 void quorum_link_told(struct net_link *l);
 
@@ -98,6 +103,8 @@ void quorum_link_told(struct net_link *l);
 
 uint64_t quorum_net_now(const struct quorum_net *n);
 void quorum_net_wake(struct quorum_net *n);
+/* A link that was dialled has failed before it was up. */
+void quorum_net_not_dialled(struct quorum_net *n, int64_t sid, const char *why);
 /* A handle of the loop is closed; with the last one the memory goes. */
 void quorum_net_unref(struct quorum_net *n);
 

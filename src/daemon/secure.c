@@ -12,72 +12,132 @@
 
 enum { LOOK_MS = 1000, WARN_MS = 24 * 3600 * 1000, WARN_DAYS = 30 };
 
-bool secure_is_wanted(const struct config *c)
+bool secure_is_wanted(const struct config *c, enum secure_peers peers)
 {
-    return c->net.secure_port >= 0 || (c->tls.unified && c->net.client_port >= 0);
+    return peers == SECURE_MEMBERS
+               ? config_is_ensemble(c) && (c->member_tls_wanted || c->member_tls.unified)
+               : c->net.secure_port >= 0 || (c->tls.unified && c->net.client_port >= 0);
 }
 
 /* ---- settings ---- */
 
-/* ssl.protocol is what Java's SSLContext is asked for, which then speaks what is older, too. */
-static const char *protocols_of(const struct config *c)
+static const struct config_tls *tls_of(const struct config *c, enum secure_peers peers)
 {
-    const char *one = c->tls.protocol;
+    return peers == SECURE_MEMBERS ? &c->member_tls : &c->tls;
+}
 
-    if (c->tls.protocols != NULL) {
-        return c->tls.protocols;
+static const char *name_of(enum secure_peers peers)
+{
+    return peers == SECURE_MEMBERS ? "members" : "clients";
+}
+
+/* ssl.protocol is what Java's SSLContext is asked for, which then speaks what is older, too. */
+static const char *protocols_of(const struct config_tls *t)
+{
+    const char *one = t->protocol;
+
+    if (t->protocols != NULL) {
+        return t->protocols;
     }
     return one == NULL || strcmp(one, "TLS") == 0 || strcmp(one, "TLSv1.3") == 0 ? NULL : one;
 }
 
-static void settings_of(const struct config *c, struct tls_settings *out)
+static void settings_of(const struct config_tls *t, enum secure_peers peers,
+                        struct tls_settings *out)
 {
     *out = (struct tls_settings){
         .is_server = true,
-        .key = {c->tls.key_path, c->tls.key_password, c->tls.key_password_path, c->tls.key_type},
-        .trust = {c->tls.trust_path, c->tls.trust_password, c->tls.trust_password_path,
-                  c->tls.trust_type},
-        .client_certificate = (enum tls_client_certificate)c->tls.client_certificate,
-        .protocols = protocols_of(c),
-        .ciphers = c->tls.ciphers,
+        .key = {t->key_path, t->key_password, t->key_password_path, t->key_type},
+        .trust = {t->trust_path, t->trust_password, t->trust_password_path, t->trust_type},
+        .client_certificate = (enum tls_client_certificate)t->client_certificate,
+        .protocols = protocols_of(t),
+        .ciphers = t->ciphers,
+        .among_equals = peers == SECURE_MEMBERS,
     };
 }
 
-static int context_of(const struct config *c, struct tls_context **out, struct tls_fault *fault)
+/* Both sides of what members say to each other have the same files. `dialling` is NULL for clients.
+ */
+static int contexts_of(const struct config *c, enum secure_peers peers, struct tls_context **out,
+                       struct tls_context **dialling, struct tls_fault *fault)
 {
+    const struct config_tls *t = tls_of(c, peers);
     struct tls_settings settings;
+    int rc;
 
-    settings_of(c, &settings);
+    settings_of(t, peers, &settings);
     *fault = (struct tls_fault){.text = "no memory"};
-    return tls_context_new(&settings, out, fault);
+    *dialling = NULL;
+    if (peers == SECURE_MEMBERS && t->trust_path == NULL) {
+        fault->part = TLS_PART_TRUST;
+        strcpy(fault->text, "is not set, so that no certificate of a member could be trusted");
+        return PAWL_ERR_BAD_ARGUMENTS;
+    }
+    rc = tls_context_new(&settings, out, fault);
+    if (rc != PAWL_OK || peers == SECURE_CLIENTS) {
+        return rc;
+    }
+    settings.is_server = false;
+    settings.any_name = !t->check_names;
+    rc = tls_context_new(&settings, dialling, fault);
+    if (rc != PAWL_OK) {
+        tls_context_unref(*out);
+    }
+    return rc;
 }
 
 /* ---- checks ---- */
 
-static const char *key_at_fault(const struct config *c, enum tls_part part)
+/* Without the "ssl." or "ssl.quorum." in front. */
+static const char *key_of_part(const struct config_tls *t, enum tls_part part)
 {
     switch (part) {
     case TLS_PART_KEY:
-        return "ssl.keyStore.location";
+        return "keyStore.location";
     case TLS_PART_KEY_PASSWORD:
-        return c->tls.key_password_path != NULL ? "ssl.keyStore.passwordPath"
-                                                : "ssl.keyStore.password";
+        return t->key_password_path != NULL ? "keyStore.passwordPath" : "keyStore.password";
     case TLS_PART_KEY_TYPE:
-        return "ssl.keyStore.type";
+        return "keyStore.type";
     case TLS_PART_TRUST:
-        return "ssl.trustStore.location";
+        return "trustStore.location";
     case TLS_PART_TRUST_PASSWORD:
-        return c->tls.trust_password_path != NULL ? "ssl.trustStore.passwordPath"
-                                                  : "ssl.trustStore.password";
+        return t->trust_password_path != NULL ? "trustStore.passwordPath" : "trustStore.password";
     case TLS_PART_TRUST_TYPE:
-        return "ssl.trustStore.type";
+        return "trustStore.type";
     case TLS_PART_PROTOCOLS:
-        return c->tls.protocols != NULL ? "ssl.enabledProtocols" : "ssl.protocol";
+        return t->protocols != NULL ? "enabledProtocols" : "protocol";
     case TLS_PART_CIPHERS:
-        return "ssl.ciphersuites";
+        return "ciphersuites";
     default:
-        return "secureClientPort";
+        return NULL;
     }
+}
+
+struct key_name {
+    char text[64];
+};
+
+static struct key_name key_name(enum secure_peers peers, const char *rest)
+{
+    struct key_name name;
+
+    snprintf(name.text, sizeof(name.text), "%s%s", peers == SECURE_MEMBERS ? "ssl.quorum." : "ssl.",
+             rest);
+    return name;
+}
+
+static struct key_name key_at_fault(const struct config *c, enum secure_peers peers,
+                                    enum tls_part part)
+{
+    const char *rest = key_of_part(tls_of(c, peers), part);
+    struct key_name name;
+
+    if (rest != NULL) {
+        return key_name(peers, rest);
+    }
+    snprintf(name.text, sizeof(name.text), "%s",
+             peers == SECURE_MEMBERS ? "sslQuorum" : "secureClientPort");
+    return name;
 }
 
 static void fault_at(const struct config *c, struct config_lines *errors, const char *key,
@@ -88,77 +148,104 @@ static void fault_at(const struct config *c, struct config_lines *errors, const 
     config_fault(errors, &place, key, "%s", sentence);
 }
 
-static void check_switches(const struct config *c, struct config_lines *errors)
+static void check_switches(const struct config *c, enum secure_peers peers,
+                           struct config_lines *errors)
 {
-    if (c->tls.crl) {
-        fault_at(c, errors, "ssl.crl",
-                 "this version does not check revocation, revoked certificates would be let in; "
-                 "remove the key");
+    const struct config_tls *t = tls_of(c, peers);
+    static const char revocation[] =
+        "this version does not check revocation, revoked certificates would be let in; remove the "
+        "key";
+
+    if (t->crl) {
+        fault_at(c, errors, key_name(peers, "crl").text, revocation);
     }
-    if (c->tls.ocsp) {
-        fault_at(c, errors, "ssl.ocsp",
-                 "this version does not check revocation, revoked certificates would be let in; "
-                 "remove the key");
+    if (t->ocsp) {
+        fault_at(c, errors, key_name(peers, "ocsp").text, revocation);
     }
-    if (c->tls.reverse_lookup) {
-        fault_at(c, errors, "ssl.allowReverseDnsLookup",
+    if (t->reverse_lookup) {
+        fault_at(c, errors, key_name(peers, "allowReverseDnsLookup").text,
                  "the name service is not asked who an address is, as whoever owns the address may "
-                 "answer; have the clients' addresses in their certificates, and remove the key");
+                 "answer; have the address in the certificate, and remove the key");
     }
-    if (strcmp(c->tls.scheme, "x509") != 0) {
-        fault_at(c, errors, "ssl.authProvider", "there is no such scheme here; allowed is x509");
-    }
-    if (c->tls.check_client_address && c->tls.client_certificate == TLS_CLIENT_NONE) {
-        fault_at(c, errors, "ssl.clientHostnameVerification",
-                 "no client shows a certificate: ssl.clientAuth is none");
+    if (t->check_client_address && t->client_certificate == TLS_CLIENT_NONE &&
+        config_is_given(c, key_name(peers, "clientHostnameVerification").text)) {
+        fault_at(c, errors, key_name(peers, "clientHostnameVerification").text,
+                 peers == SECURE_MEMBERS
+                     ? "no member shows a certificate: ssl.quorum.clientAuth is none"
+                     : "no client shows a certificate: ssl.clientAuth is none");
     }
 }
 
-static void check_files(struct config *c, struct config_lines *errors)
+static void check_files(struct config *c, enum secure_peers peers, struct config_lines *errors)
 {
-    struct tls_context *context;
+    struct tls_context *context, *dialling;
     struct tls_fault fault;
     char text[TLS_FAULT_BYTES];
 
-    if (context_of(c, &context, &fault) != PAWL_OK) {
-        fault_at(c, errors, key_at_fault(c, fault.part), fault.text);
+    if (contexts_of(c, peers, &context, &dialling, &fault) != PAWL_OK) {
+        fault_at(c, errors, key_at_fault(c, peers, fault.part).text, fault.text);
         return;
     }
     tls_context_describe(context, text, sizeof(text));
     if (tls_context_days_left(context) < 0) {
-        struct config_place place = config_place_of(c, "ssl.keyStore.location");
+        struct key_name key = key_name(peers, "keyStore.location");
+        struct config_place place = config_place_of(c, key.text);
 
-        config_warn(c, &place, "ssl.keyStore.location",
-                    "the certificate is no longer valid, clients will refuse it: %s", text);
+        config_warn(c, &place, key.text,
+                    "the certificate is no longer valid, %s will refuse it: %s", name_of(peers),
+                    text);
     }
     tls_context_unref(context);
+    tls_context_unref(dialling);
 }
 
 /* Keys of TLS where there is none. */
-static void warn_unused(struct config *c)
+static void warn_unused(struct config *c, const char *key, bool is_set, const char *what)
 {
-    static const char *const keys[] = {"ssl.keyStore.location", "ssl.trustStore.location",
-                                       "client.portUnification"};
+    struct config_place place = config_place_of(c, key);
 
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        struct config_place place = config_place_of(c, keys[i]);
-
-        if (config_is_given(c, keys[i]) && (i != 2 || c->tls.unified)) {
-            config_warn(c, &place, keys[i],
-                        "has no effect: there is no port for TLS; "
-                        "secureClientPort would be one");
-        }
+    if (is_set && config_is_given(c, key)) {
+        config_warn(c, &place, key, "has no effect: %s", what);
     }
+}
+
+static void check_clients(struct config *c, struct config_lines *errors)
+{
+    static const char none[] = "there is no port for TLS; secureClientPort would be one";
+
+    if (!secure_is_wanted(c, SECURE_CLIENTS)) {
+        warn_unused(c, "ssl.keyStore.location", true, none);
+        warn_unused(c, "ssl.trustStore.location", true, none);
+        warn_unused(c, "client.portUnification", c->tls.unified, none);
+        return;
+    }
+    check_switches(c, SECURE_CLIENTS, errors);
+    if (strcmp(c->tls_scheme, "x509") != 0) {
+        fault_at(c, errors, "ssl.authProvider", "there is no such scheme here; allowed is x509");
+    }
+    check_files(c, SECURE_CLIENTS, errors);
+}
+
+static void check_members(struct config *c, struct config_lines *errors)
+{
+    const char *none = config_is_ensemble(c) ? "members talk in the clear; sslQuorum=true is TLS"
+                                             : "this server stands alone";
+
+    if (!secure_is_wanted(c, SECURE_MEMBERS)) {
+        warn_unused(c, "ssl.quorum.keyStore.location", true, none);
+        warn_unused(c, "ssl.quorum.trustStore.location", true, none);
+        warn_unused(c, "sslQuorum", c->member_tls_wanted, "this server stands alone");
+        warn_unused(c, "portUnification", c->member_tls.unified, "this server stands alone");
+        return;
+    }
+    check_switches(c, SECURE_MEMBERS, errors);
+    check_files(c, SECURE_MEMBERS, errors);
 }
 
 void secure_check(struct config *c, struct config_lines *errors)
 {
-    if (secure_is_wanted(c)) {
-        check_switches(c, errors);
-        check_files(c, errors);
-    } else {
-        warn_unused(c);
-    }
+    check_clients(c, errors);
+    check_members(c, errors);
 }
 
 /* ---- files ---- */
@@ -179,12 +266,12 @@ void secure_stamp_of(const char *path, struct secure_stamp *out)
     }
 }
 
-static void stamp_all(const struct config *c, struct secure_stamp *out)
+static void stamp_all(const struct config_tls *t, struct secure_stamp *out)
 {
-    secure_stamp_of(c->tls.key_path, &out[0]);
-    secure_stamp_of(c->tls.key_password_path, &out[1]);
-    secure_stamp_of(c->tls.trust_path, &out[2]);
-    secure_stamp_of(c->tls.trust_password_path, &out[3]);
+    secure_stamp_of(t->key_path, &out[0]);
+    secure_stamp_of(t->key_password_path, &out[1]);
+    secure_stamp_of(t->trust_path, &out[2]);
+    secure_stamp_of(t->trust_password_path, &out[3]);
 }
 
 static void warn_of_end(struct secure *s, int64_t now_ms)
@@ -198,36 +285,40 @@ static void warn_of_end(struct secure *s, int64_t now_ms)
     s->warned_ms = now_ms;
     tls_context_describe(s->context, text, sizeof(text));
     if (days < 0) {
-        log_warn("TLS: the certificate is no longer valid, clients will refuse it: %s", text);
+        log_warn("TLS: the certificate is no longer valid, %s will refuse it: %s",
+                 name_of(s->peers), text);
     } else {
-        log_warn("TLS: the certificate is valid for %d days more: %s", days, text);
+        log_warn("TLS: the certificate for %s is valid for %d days more: %s", name_of(s->peers),
+                 days, text);
     }
 }
 
-static void take_over(struct secure *s, struct tls_context *fresh)
+static void take_over(struct secure *s, struct tls_context *fresh, struct tls_context *dialling)
 {
     char text[TLS_FAULT_BYTES];
 
-    tls_context_unref(s->context);
+    secure_close(s);
     s->context = fresh;
+    s->dialling = dialling;
     s->warned_ms = 0;
     tls_context_describe(fresh, text, sizeof(text));
-    log_info("TLS: clients are shown the certificate of %s", text);
+    log_info("TLS: %s are shown the certificate of %s", name_of(s->peers), text);
 }
 
-int secure_open(struct secure *s, const struct config *c, struct tls_fault *fault)
+int secure_open(struct secure *s, const struct config *c, enum secure_peers peers,
+                struct tls_fault *fault)
 {
-    struct tls_context *fresh;
+    struct tls_context *fresh, *dialling;
     int rc;
 
-    *s = (struct secure){0};
-    if (!secure_is_wanted(c)) {
+    *s = (struct secure){.peers = peers, .names_checked = tls_of(c, peers)->check_names};
+    if (!secure_is_wanted(c, peers)) {
         return PAWL_OK;
     }
-    stamp_all(c, s->stamps); /* before they are read: a change behind that is seen */
-    rc = context_of(c, &fresh, fault);
+    stamp_all(tls_of(c, peers), s->stamps); /* before they are read: a change behind that is seen */
+    rc = contexts_of(c, peers, &fresh, &dialling, fault);
     if (rc == PAWL_OK) {
-        take_over(s, fresh);
+        take_over(s, fresh, dialling);
         warn_of_end(s, clock_monotonic_ms());
     }
     return rc;
@@ -236,20 +327,21 @@ int secure_open(struct secure *s, const struct config *c, struct tls_fault *faul
 void secure_close(struct secure *s)
 {
     tls_context_unref(s->context);
-    s->context = NULL;
+    tls_context_unref(s->dialling);
+    s->context = s->dialling = NULL;
 }
 
 static void secure_reload(struct secure *s, const struct config *c)
 {
-    struct tls_context *fresh;
+    struct tls_context *fresh, *dialling;
     struct tls_fault fault;
 
-    if (context_of(c, &fresh, &fault) == PAWL_OK) {
-        take_over(s, fresh);
+    if (contexts_of(c, s->peers, &fresh, &dialling, &fault) == PAWL_OK) {
+        take_over(s, fresh, dialling);
     } else {
-        log_error("TLS: the certificates have changed but cannot be used, those from before stay "
-                  "in use: %s: %s",
-                  key_at_fault(c, fault.part), fault.text);
+        log_error("TLS: the certificates for %s have changed but cannot be used, those from before "
+                  "stay in use: %s: %s",
+                  name_of(s->peers), key_at_fault(c, s->peers, fault.part).text, fault.text);
     }
 }
 
@@ -257,7 +349,7 @@ static void look_at_files(struct secure *s, const struct config *c, bool now)
 {
     struct secure_stamp fresh[SECURE_FILES];
 
-    stamp_all(c, fresh);
+    stamp_all(tls_of(c, s->peers), fresh);
     if (now || memcmp(fresh, s->stamps, sizeof(fresh)) != 0) {
         memcpy(s->stamps, fresh, sizeof(fresh));
         secure_reload(s, c);
@@ -270,7 +362,7 @@ void secure_look(struct secure *s, const struct config *c, int64_t now_ms, bool 
         return;
     }
     s->looked_ms = now_ms;
-    if (now || c->tls.reload) {
+    if (now || tls_of(c, s->peers)->reload) {
         look_at_files(s, c, now);
     }
     warn_of_end(s, now_ms);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* secure.h - certificates and rules of TLS for clients: from the configuration, and anew when their
- * files have changed.
+/* secure.h - certificates and rules of TLS, for clients and among members: from the configuration,
+ * and anew when their files have changed.
  *
  * Links keep the certificates that they began with. A file that cannot be used leaves those in use
  * that there are, and is told of once; it is read again when it changes again. */
@@ -22,8 +22,13 @@ struct secure_stamp {
     int64_t device, inode, size, changed_ns, modified_ns;
 };
 
+enum secure_peers { SECURE_CLIENTS, SECURE_MEMBERS };
+
 struct secure {
-    struct tls_context *context; /* NULL: no TLS */
+    enum secure_peers peers;
+    struct tls_context *context;  /* for those who come; NULL: no TLS */
+    struct tls_context *dialling; /* for members that are dialled; NULL: none are */
+    bool names_checked;           /* of these */
     struct secure_stamp stamps[SECURE_FILES];
     int64_t looked_ms, warned_ms;
 };
@@ -31,13 +36,14 @@ struct secure {
 void secure_stamp_of(const char *path, struct secure_stamp *out); /* NULL: there is no file */
 
 /* A port for TLS is asked for. */
-bool secure_is_wanted(const struct config *c);
+bool secure_is_wanted(const struct config *c, enum secure_peers peers);
 
 /* Reads all that it names, and says what is wrong with it. */
 void secure_check(struct config *c, struct config_lines *errors);
 
 /* PAWL_OK also without TLS. */
-int secure_open(struct secure *s, const struct config *c, struct tls_fault *fault);
+int secure_open(struct secure *s, const struct config *c, enum secure_peers peers,
+                struct tls_fault *fault);
 void secure_close(struct secure *s);
 
 /* Now and then: at the files, if that is wanted, and how long the certificate is still valid. With

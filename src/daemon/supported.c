@@ -45,7 +45,7 @@ static const char *supported_scheme_trouble(const struct config *c, const char *
     if (!auth_scheme_is_known(scheme)) {
         return "allowed are digest, ip, sasl and x509";
     }
-    if (strcmp(scheme, "x509") == 0 && !secure_is_wanted(c)) {
+    if (strcmp(scheme, "x509") == 0 && !secure_is_wanted(c, SECURE_CLIENTS)) {
         return "there is no port for TLS, over which clients could show a certificate";
     }
     if (strcmp(scheme, "sasl") == 0 && !logins_has_clients(c)) {
@@ -111,9 +111,6 @@ static void supported_check_switches(const struct config *c, struct config_lines
     static const struct {
         const char *name, *sentence;
     } switches[] = {
-        {"sslQuorum",
-         "this version has no TLS between members yet, they would talk in the clear; remove the "
-         "key"},
         {"quorum.auth.enableSasl",
          "this version has no SASL between members yet, anybody could join; remove the key"},
     };

@@ -209,12 +209,14 @@ static int verify_mode(const struct tls_settings *s)
 static int check_whole(const struct tls_settings *s, struct tls_fault *fault)
 {
     if (s->is_server && s->key.path == NULL) {
-        return tls_refuse(fault, TLS_PART_KEY, "there is no certificate to show to clients");
+        return tls_refuse(fault, TLS_PART_KEY, "there is no certificate to show to %s",
+                          s->among_equals ? "members" : "clients");
     }
     if (s->is_server && s->trust.path == NULL && s->client_certificate != TLS_CLIENT_NONE) {
         return tls_refuse(fault, TLS_PART_TRUST,
-                          "is not set, so that no certificate of a client could be trusted; name a "
-                          "file of certificates, or let clients show none (clientAuth=none)");
+                          "is not set, so that no certificate of %s could be trusted; name a "
+                          "file of certificates, or let them show none (clientAuth=none)",
+                          s->among_equals ? "a member" : "a client");
     }
     if (s->key.path == NULL && s->key_path != NULL) {
         return tls_refuse(fault, TLS_PART_KEY, "there is a key (%s), but no certificate for it",
@@ -253,6 +255,7 @@ int tls_context_new(const struct tls_settings *s, struct tls_context **out, stru
     atomic_init(&c->refs, 1);
     c->is_server = s->is_server;
     c->any_name = s->any_name;
+    c->who = s->among_equals ? "the other member" : s->is_server ? "the client" : "the server";
     ERR_clear_error();
     c->ctx = SSL_CTX_new(s->is_server ? TLS_server_method() : TLS_client_method());
     rc = c->ctx == NULL ? PAWL_ERR_NO_MEMORY : set_rules(c, s, fault);

@@ -167,6 +167,12 @@ void tls_free(struct tls *t)
     free(t);
 }
 
+void tls_expect_also(struct tls *t, const char *ip)
+{
+    ASSERT(!t->is_done && t->name[0] != '\0');
+    snprintf(t->address, sizeof(t->address), "%s", ip);
+}
+
 /* ---- bytes ---- */
 
 bool tls_put(struct tls *t, const void *data, size_t len)
@@ -312,4 +318,26 @@ bool tls_peer_has_address(const struct tls *t, const char *ip)
 
     ERR_clear_error();
     return has;
+}
+
+bool tls_peer_has_name(const struct tls *t, const char *host)
+{
+    X509 *certificate = SSL_get0_peer_certificate(t->ssl);
+    bool has =
+        certificate != NULL &&
+        (X509_check_ip_asc(certificate, host, 0) == 1 ||
+         X509_check_host(certificate, host, 0, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS, NULL) == 1);
+
+    ERR_clear_error();
+    return has;
+}
+
+void tls_peer_names(const struct tls *t, char *out, size_t size)
+{
+    const X509 *certificate = SSL_get0_peer_certificate(t->ssl);
+
+    out[0] = '\0';
+    if (certificate != NULL) {
+        tls_names_of(certificate, out, size);
+    }
 }

@@ -47,6 +47,7 @@ struct tls_settings {
     const char *protocols;                          /* "TLSv1.2,TLSv1.3"; NULL: both */
     const char *ciphers; /* IANA's names between commas; NULL: the library's choice */
     bool any_name;       /* of a client: whoever has a trusted certificate is the server */
+    bool among_equals;   /* for messages: the other side is no client or server, but one of us */
 };
 
 /* Which of the settings is at fault, for those who know it by another name. */
@@ -88,6 +89,10 @@ int tls_context_days_left(const struct tls_context *c);
 struct tls *tls_new(struct tls_context *c, const char *name);
 void tls_free(struct tls *t); /* NULL is allowed */
 
+/* Before the handshake, of one that was made with a name: a certificate for this address will do
+ * as well. */
+void tls_expect_also(struct tls *t, const char *ip);
+
 /* From the network. False: no memory, or the peer has sent too much that nobody took. */
 bool tls_put(struct tls *t, const void *data, size_t len);
 
@@ -114,8 +119,11 @@ const char *tls_error(const struct tls *t);
 /* The peer's certificate: its subject as Java prints one (RFC 2253), to be freed; NULL: it has
  * shown none. */
 char *tls_peer_subject(const struct tls *t);
-/* Whether the peer's certificate names this address. */
+/* Whether the peer's certificate names this address, this host (or address). */
 bool tls_peer_has_address(const struct tls *t, const char *ip);
+bool tls_peer_has_name(const struct tls *t, const char *host);
+/* Hosts and addresses that it names, for messages: "zk1, 10.0.0.1"; "" without one. */
+void tls_peer_names(const struct tls *t, char *out, size_t size);
 
 /* ---- a question, by one who can wait ---- */
 

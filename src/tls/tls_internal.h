@@ -24,6 +24,7 @@ struct tls_context {
     SSL_CTX *ctx;
     bool is_server;
     bool any_name;
+    const char *who; /* the other side, for messages */
     char trust[256]; /* where trust comes from, for messages */
 };
 
@@ -37,6 +38,7 @@ struct tls {
     bool is_done; /* the handshake */
     bool is_over;
     char name[256];                /* whom a client wants; "": whoever it is */
+    char address[48];              /* or that; "": nothing else will do */
     char error[TLS_FAULT_BYTES];   /* "": none */
     char verdict[TLS_FAULT_BYTES]; /* what is wrong with the peer's certificate; "": nothing */
 };

@@ -18,11 +18,13 @@ enum { PATIENT_MS = 10 * SOON_MS, SILENT_SOCKETS = 8 };
 static uv_loop_t loop;
 static struct dialler *dialler;
 static int n_done, last_fd, last_error;
+static char last_host[64];
 
-static void on_done(void *arg, int fd, int error)
+static void on_done(void *arg, int fd, const char *host, int error)
 {
     (void)arg;
     n_done++;
+    snprintf(last_host, sizeof(last_host), "%s", host == NULL ? "" : host);
     last_fd = fd;
     last_error = error;
 }
@@ -107,6 +109,7 @@ static void who_listens_is_reached(void **state)
     UNTIL(n_done == 1);
     assert_true(last_fd >= 0);
     assert_int_equal(last_error, 0);
+    assert_string_equal(last_host, "127.0.0.1");
     assert_false(dialler_is_busy(dialler));
     close(listener);
 }
@@ -120,6 +123,7 @@ static void after_one_that_refuses_the_next_has_its_turn(void **state)
     dialler_start(dialler, to, 2, PATIENT_MS);
     UNTIL(n_done == 1);
     assert_true(last_fd >= 0);
+    assert_string_equal(last_host, "localhost");
     close(nobody);
     close(listener);
 }

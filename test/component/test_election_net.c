@@ -15,6 +15,7 @@
 #include "base/strbuf.h"
 #include "daemon/election_net.h"
 #include "lib/patience.h"
+#include "lib/peer_certificates.h"
 #include "lib/test.h"
 #include "os/clock.h"
 #include "os/socket.h"
@@ -33,6 +34,9 @@ struct node {
     int n_heard, n_refused;
     int64_t refused; /* the last one */
 };
+
+/* All have the same one, and talk with TLS only. NULL: without. */
+static struct peer_identity *identity;
 
 struct world {
     uv_loop_t loop;
@@ -125,6 +129,11 @@ static void bring_up_net(struct world *w, int i)
                                            .refused = node_refused,
                                            .arg = n};
 
+    if (identity != NULL) {
+        options.tls = &identity->tls;
+        identity->tls.loop = &w->loop;
+        identity->members = &w->config;
+    }
     if (w->listener[i] < 0) {
         w->listener[i] = listen_at("127.0.0.1", w->port[i], &w->port[i]);
     }
@@ -885,5 +894,22 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_the_socket_waits),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest among_servers[] = {
+        cmocka_unit_test(servers_elect_the_best_of_them),
+        cmocka_unit_test(who_comes_late_or_again_joins),
+        cmocka_unit_test(the_leader_is_replaced_when_it_is_gone),
+        cmocka_unit_test(names_and_ipv6_addresses_are_dialled),
+        cmocka_unit_test(who_does_not_say_who_it_is_is_hung_up_on),
+    };
+    static struct peer_identity with_tls;
+    struct certificate authority;
+    int failed = cmocka_run_group_tests_name("plain", tests, NULL, NULL);
+
+    certificate_make(&authority, NULL, "authority", NULL);
+    peer_identity_make(&with_tls, &authority, "IP:127.0.0.1,IP:::1", NULL, NULL);
+    identity = &with_tls;
+    failed += cmocka_run_group_tests_name("TLS", among_servers, NULL, NULL);
+    peer_identity_unmake(&with_tls);
+    certificate_unmake(&authority);
+    return failed;
 }

@@ -15,7 +15,9 @@
 #include "daemon/quorum_net.h"
 #include "daemon/quorum_port.h"
 #include "lib/patience.h"
+#include "lib/peer_certificates.h"
 #include "lib/test.h"
+#include "quorum/config.h"
 
 enum { PACKET_BYTES = 1 << 20, OUTPUT_BYTES = 4 << 20, MAX_LINKS = 128 };
 
@@ -46,6 +48,10 @@ struct end {
 
 static uv_loop_t loop;
 static struct end leader, learner;
+
+/* Both have the same one, take what comes in the clear as well, and dial with TLS. NULL: without.
+ */
+static struct peer_identity *identity;
 
 /* ---- events ---- */
 
@@ -153,6 +159,7 @@ static void open_end(struct end *e, const struct quorum_net_options *changes)
     strbuf_init(&e->told, STRBUF_NO_LIMIT);
     strbuf_init(&e->diverted, STRBUF_NO_LIMIT);
     options.loop = &loop;
+    options.tls = identity == NULL ? NULL : &identity->tls;
     options.events = (struct quorum_net_events){.arg = e,
                                                 .up = on_up,
                                                 .down = on_down,
@@ -774,5 +781,17 @@ int main(void)
         cmocka_unit_test(a_peer_that_goes_is_noticed_after_its_last_packet),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    static struct peer_identity with_tls;
+    static struct quorum_config config;
+    struct certificate authority;
+    int failed = cmocka_run_group_tests_name("plain", tests, NULL, NULL);
+
+    certificate_make(&authority, NULL, "authority", NULL);
+    peer_identity_make(&with_tls, &authority, "IP:127.0.0.1,IP:::1,DNS:localhost", &loop, &config);
+    with_tls.tls.takes_plain = true;
+    identity = &with_tls;
+    failed += cmocka_run_group_tests_name("TLS", tests, NULL, NULL);
+    peer_identity_unmake(&with_tls);
+    certificate_unmake(&authority);
+    return failed;
 }

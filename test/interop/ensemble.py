@@ -89,7 +89,7 @@ class Member:
         return super().terminate()
 
 
-class ApacheMember(Member, servers.ApacheServer):
+class ApacheMember(Member, servers.NettyServer):
     kind = "a"
 
     def __init__(self, number, folder, config):

@@ -27,6 +27,10 @@ JAR_FOLDER = "/usr/share/java"
 ADMIN_JARS = tuple("jetty9-%s.jar" % part for part in ("server", "servlet", "util", "util-ajax", "http", "io",
                                                        "security"))
 ADMIN_JARS += ("servlet-api.jar", "jackson-core.jar", "jackson-databind.jar", "jackson-annotations.jar")
+# What TLS needs: all of it for clients, a part even for sockets without Netty (port unification).
+NETTY = ["netty-%s.jar" % part for part in (
+    "all", "buffer", "codec", "common", "handler", "resolver", "transport",
+    "transport-native-epoll", "transport-native-unix-common")]
 READY_SECONDS = 300
 
 # Keys that Apache's parser of zoo.cfg knows by name. All others are system properties.
@@ -37,7 +41,7 @@ CFG_KEYS = {
     "localSessionsEnabled", "localSessionsUpgradingEnabled", "electionAlg", "peerType",
     "syncEnabled", "dynamicConfigFile", "autopurge.snapRetainCount", "autopurge.purgeInterval",
     "standaloneEnabled", "reconfigEnabled", "sslQuorum", "portUnification",
-    "quorumListenOnAllIPs", "quorum.cnxn.threads.size", "jvm.pause.monitor",
+    "sslQuorumReloadCertFiles", "quorumListenOnAllIPs", "quorum.cnxn.threads.size", "jvm.pause.monitor",
 }
 CFG_PREFIXES = ("server.", "group", "weight", "quorum.auth.", "metricsProvider.")
 
@@ -220,6 +224,16 @@ class ApacheServer(Server):
                 + properties + self.java_opts
                 + ["-cp", ":".join(jars), "org.apache.zookeeper.server.quorum.QuorumPeerMain",
                    self.cfg_path])
+
+
+class NettyServer(ApacheServer):
+    """The same with what TLS needs."""
+
+    def command(self):
+        command = super().command()
+        at = command.index("-cp") + 1
+        command[at] += "".join(":" + os.path.join(JAR_FOLDER, jar) for jar in NETTY)
+        return command
 
 
 class PawlServer(Server):

@@ -14,9 +14,6 @@ sys.path.insert(0, os.path.join(servers.REPO, "test", "lib"))
 from certificates import Authority  # noqa: E402
 from patience import free_port  # noqa: E402
 
-NETTY = ["netty-%s.jar" % part for part in (
-    "all", "buffer", "codec", "common", "handler", "resolver", "transport",
-    "transport-native-epoll", "transport-native-unix-common")]
 PATIENCE = 300
 SUBJECT = "/C=DE/O=Example, Inc./OU=a=b#c/emailAddress=a@b.c/CN=alice"
 
@@ -24,14 +21,6 @@ SUBJECT = "/C=DE/O=Example, Inc./OU=a=b#c/emailAddress=a@b.c/CN=alice"
 def stores(ca, who):
     return {"ssl.keyStore.location": ca.path(who + ".pem"), "ssl.keyStore.type": "PEM",
             "ssl.trustStore.location": ca.path("ca.crt"), "ssl.trustStore.type": "PEM"}
-
-
-class NettyServer(servers.ApacheServer):
-    def command(self):
-        command = super().command()
-        at = command.index("-cp") + 1
-        command[at] += "".join(":" + os.path.join(servers.JAR_FOLDER, jar) for jar in NETTY)
-        return command
 
 
 def config(ca, port, kind):
@@ -53,7 +42,7 @@ def java(ca, port, *words):
     properties = dict(stores(ca, "client"), **{
         "client.secure": "true", "clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty"})
     jars = [os.path.join(servers.JAR_FOLDER, jar)
-            for jar in ["zookeeper.jar", "slf4j-nop.jar", "commons-cli.jar"] + NETTY]
+            for jar in ["zookeeper.jar", "slf4j-nop.jar", "commons-cli.jar"] + servers.NETTY]
     command = (["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
                + ["-Dzookeeper.%s=%s" % p for p in properties.items()]
                + ["-cp", ":".join(jars), "org.apache.zookeeper.ZooKeeperMain",
@@ -88,7 +77,7 @@ def main():
         ca.issue("server", "/CN=localhost", names="DNS:localhost,IP:127.0.0.1")
         ca.issue("client", SUBJECT)
         names = {}
-        for kind, make in (("apache", NettyServer), ("pawld", servers.PawlServer)):
+        for kind, make in (("apache", servers.NettyServer), ("pawld", servers.PawlServer)):
             port = free_port()
             with make(config=config(ca, port, kind)):
                 names[kind] = [line for line in pawl(ca, port, "whoami").splitlines()

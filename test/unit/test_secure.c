@@ -47,7 +47,7 @@ static void an_end_that_is_near_is_told(void **state)
         certificate_make(&server, NULL, "server", NULL);
         c = config_of(&server, reload == 1);
         n_warnings = 0;
-        assert_int_equal(secure_open(&s, &c, &fault), PAWL_OK);
+        assert_int_equal(secure_open(&s, &c, SECURE_CLIENTS, &fault), PAWL_OK);
         assert_int_equal(n_warnings, 1);
         secure_look(&s, &c, now + 23 * HOUR_MS, false);
         assert_int_equal(n_warnings, 1);
@@ -74,7 +74,7 @@ static void files_are_read_as_they_are_asked_for(void **state)
         certificate_make(&server, NULL, "server", NULL);
         c = config_of(&server, reload == 1);
         n_errors = 0;
-        assert_int_equal(secure_open(&s, &c, &fault), PAWL_OK);
+        assert_int_equal(secure_open(&s, &c, SECURE_CLIENTS, &fault), PAWL_OK);
         fclose(fopen(server.path, "w"));
         secure_look(&s, &c, now + HOUR_MS, false);
         assert_int_equal(n_errors, reload);
