@@ -15,7 +15,7 @@ trap 'rm -rf "$scratch"' EXIT
 awk '
     function title(kind) {
         if (kind == "GAUGE") { return "Gauges" }
-        if (kind == "ROLE_GAUGE") { return "Gauges of a member of an ensemble" }
+        if (kind == "ROLE_GAUGE") { return "Gauges of TLS, and of a member of an ensemble" }
         if (kind == "COUNTER") { return "Counters" }
         if (kind == "BASIC") { return "Summaries" }
         if (kind == "FULL") { return "Summaries with percentiles" }

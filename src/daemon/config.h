@@ -52,6 +52,7 @@ struct config_tls {
     bool check_client_address; /* of who has come */
     bool reverse_lookup;
     bool crl, ocsp;
+    char *crl_path;
 };
 
 /* Times are milliseconds and sizes bytes, whatever the key's own unit. A string is NULL when
@@ -152,9 +153,10 @@ struct config {
     } sasl;
 
     struct config_tls tls; /* for clients */
-    int max_handshakes;    /* of clients, under way; <= 0: no limit */
-    char *tls_scheme;      /* of the ids of certificates */
-    char *tls_super_user;  /* the subject of the super user's certificate; NULL: there is none */
+    bool fips;
+    int max_handshakes;   /* of clients, under way; <= 0: no limit */
+    char *tls_scheme;     /* of the ids of certificates */
+    char *tls_super_user; /* the subject of the super user's certificate; NULL: there is none */
 
     struct config_tls member_tls; /* among members */
     bool member_tls_wanted;       /* sslQuorum: they are dialled with it */

@@ -229,6 +229,18 @@ static void before_sleep(uv_prepare_t *prepare)
     h->looked_us = clock_monotonic_us();
 }
 
+static void look_at_certificates(struct host *h, bool now)
+{
+    struct server *s = member_server(h->member);
+
+    secure_look(&h->secure, h->config, clock_monotonic_ms(), now);
+    secure_look(&h->member_secure, h->config, clock_monotonic_ms(), now);
+    s->tls.is_on = h->secure.context != NULL;
+    s->tls.days_left = h->secure.days_left;
+    s->tls.is_on_among_members = h->member_secure.context != NULL;
+    s->tls.days_left_among_members = h->member_secure.days_left;
+}
+
 /* Who is silent is judged when the sockets have been looked at, not when the timer fires: what
  * clients have sent may have waited there as long as the turn before took. */
 static void after_sleep(uv_check_t *check)
@@ -239,9 +251,8 @@ static void after_sleep(uv_check_t *check)
         h->tick_is_due = false;
         host_step(h, &(struct member_input){.kind = MEMBER_TICK, .looked_us = h->looked_us});
         link_end_late_openings(h);
-        secure_look(&h->secure, h->config, clock_monotonic_ms(), false);
+        look_at_certificates(h, false);
         logins_look(&h->logins, h->config, clock_monotonic_ms(), false);
-        secure_look(&h->member_secure, h->config, clock_monotonic_ms(), false);
         if (h->owners != NULL) {
             owners_tick(h->owners);
         }
@@ -334,9 +345,8 @@ static void host_reload_now(struct host *h)
     s->options.min_session_timeout_ms = fresh.min_session_timeout_ms;
     s->options.max_session_timeout_ms = fresh.max_session_timeout_ms;
     s->options.words = fresh.words;
-    secure_look(&h->secure, h->config, clock_monotonic_ms(), true);
+    look_at_certificates(h, true);
     logins_look(&h->logins, h->config, clock_monotonic_ms(), true);
-    secure_look(&h->member_secure, h->config, clock_monotonic_ms(), true);
     if (!h->options.keeps_nothing) {
         txnlog_thread_warn_above(h->txnlog, h->config->store.fsync_warning_ms);
     }

@@ -42,9 +42,19 @@ static const char *protocols_of(const struct config_tls *t)
     return one == NULL || strcmp(one, "TLS") == 0 || strcmp(one, "TLSv1.3") == 0 ? NULL : one;
 }
 
-static void settings_of(const struct config_tls *t, enum secure_peers peers,
-                        struct tls_settings *out)
+/* A file of lists is there to be used, unless somebody has said otherwise. */
+static bool wants_crl(const struct config *c, enum secure_peers peers)
 {
+    const struct config_tls *t = tls_of(c, peers);
+    const char *key = peers == SECURE_MEMBERS ? "ssl.quorum.crl" : "ssl.crl";
+
+    return t->crl_path != NULL && (t->crl || !config_is_given(c, key));
+}
+
+static void settings_of(const struct config *c, enum secure_peers peers, struct tls_settings *out)
+{
+    const struct config_tls *t = tls_of(c, peers);
+
     *out = (struct tls_settings){
         .is_server = true,
         .key = {t->key_path, t->key_password, t->key_password_path, t->key_type},
@@ -52,6 +62,7 @@ static void settings_of(const struct config_tls *t, enum secure_peers peers,
         .client_certificate = (enum tls_client_certificate)t->client_certificate,
         .protocols = protocols_of(t),
         .ciphers = t->ciphers,
+        .crl_path = wants_crl(c, peers) ? t->crl_path : NULL,
         .among_equals = peers == SECURE_MEMBERS,
     };
 }
@@ -65,7 +76,7 @@ static int contexts_of(const struct config *c, enum secure_peers peers, struct t
     struct tls_settings settings;
     int rc;
 
-    settings_of(t, peers, &settings);
+    settings_of(c, peers, &settings);
     *fault = (struct tls_fault){.text = "no memory"};
     *dialling = NULL;
     if (peers == SECURE_MEMBERS && t->trust_path == NULL) {
@@ -108,6 +119,8 @@ static const char *key_of_part(const struct config_tls *t, enum tls_part part)
         return t->protocols != NULL ? "enabledProtocols" : "protocol";
     case TLS_PART_CIPHERS:
         return "ciphersuites";
+    case TLS_PART_CRL:
+        return "crl.location";
     default:
         return NULL;
     }
@@ -152,15 +165,19 @@ static void check_switches(const struct config *c, enum secure_peers peers,
                            struct config_lines *errors)
 {
     const struct config_tls *t = tls_of(c, peers);
-    static const char revocation[] =
-        "this version does not check revocation, revoked certificates would be let in; remove the "
-        "key";
 
-    if (t->crl) {
-        fault_at(c, errors, key_name(peers, "crl").text, revocation);
+    if (t->crl && t->crl_path == NULL) {
+        fault_at(c, errors, key_name(peers, "crl").text,
+                 peers == SECURE_MEMBERS
+                     ? "revocation lists are not fetched over the network; name a file of them "
+                       "with ssl.quorum.crl.location, which is read again when it changes"
+                     : "revocation lists are not fetched over the network; name a file of them "
+                       "with ssl.crl.location, which is read again when it changes");
     }
     if (t->ocsp) {
-        fault_at(c, errors, key_name(peers, "ocsp").text, revocation);
+        fault_at(c, errors, key_name(peers, "ocsp").text,
+                 "nobody is asked over the network while a handshake waits, revoked certificates "
+                 "would be let in; check lists instead (crl.location), and remove the key");
     }
     if (t->reverse_lookup) {
         fault_at(c, errors, key_name(peers, "allowReverseDnsLookup").text,
@@ -193,6 +210,14 @@ static void check_files(struct config *c, enum secure_peers peers, struct config
 
         config_warn(c, &place, key.text,
                     "the certificate is no longer valid, %s will refuse it: %s", name_of(peers),
+                    text);
+    }
+    if (tls_context_crl_is_old(context, text, sizeof(text))) {
+        struct key_name key = key_name(peers, "crl.location");
+        struct config_place place = config_place_of(c, key.text);
+
+        config_warn(c, &place, key.text,
+                    "a revocation list is out of date, nobody will be let in whom it is about: %s",
                     text);
     }
     tls_context_unref(context);
@@ -242,8 +267,23 @@ static void check_members(struct config *c, struct config_lines *errors)
     check_files(c, SECURE_MEMBERS, errors);
 }
 
+/* Before anything else is made of keys and certificates. */
+static bool check_fips(const struct config *c, struct config_lines *errors)
+{
+    char why[512];
+
+    if (!c->fips || tls_fips(why, sizeof(why))) {
+        return true;
+    }
+    fault_at(c, errors, "fips-mode", why);
+    return false;
+}
+
 void secure_check(struct config *c, struct config_lines *errors)
 {
+    if (!check_fips(c, errors)) {
+        return;
+    }
     check_clients(c, errors);
     check_members(c, errors);
 }
@@ -272,24 +312,40 @@ static void stamp_all(const struct config_tls *t, struct secure_stamp *out)
     secure_stamp_of(t->key_password_path, &out[1]);
     secure_stamp_of(t->trust_path, &out[2]);
     secure_stamp_of(t->trust_password_path, &out[3]);
+    secure_stamp_of(t->crl_path, &out[4]);
 }
 
-static void warn_of_end(struct secure *s, int64_t now_ms)
+static void warn_of_certificate(const struct secure *s, int days)
 {
-    int days = tls_context_days_left(s->context);
     char text[TLS_FAULT_BYTES];
 
-    if (days >= WARN_DAYS || (s->warned_ms != 0 && now_ms - s->warned_ms < WARN_MS)) {
-        return;
-    }
-    s->warned_ms = now_ms;
     tls_context_describe(s->context, text, sizeof(text));
     if (days < 0) {
         log_warn("TLS: the certificate is no longer valid, %s will refuse it: %s",
                  name_of(s->peers), text);
-    } else {
+    } else if (days < WARN_DAYS) {
         log_warn("TLS: the certificate for %s is valid for %d days more: %s", name_of(s->peers),
                  days, text);
+    }
+}
+
+/* Once, and every day as long as it is so. */
+static void warn_of_end(struct secure *s, int64_t now_ms)
+{
+    char text[TLS_FAULT_BYTES];
+    bool crl_is_old = tls_context_crl_is_old(s->context, text, sizeof(text));
+
+    s->days_left = tls_context_days_left(s->context);
+    if ((s->days_left >= WARN_DAYS && !crl_is_old) ||
+        (s->warned_ms != 0 && now_ms - s->warned_ms < WARN_MS)) {
+        return;
+    }
+    s->warned_ms = now_ms;
+    warn_of_certificate(s, s->days_left);
+    if (crl_is_old) {
+        log_warn("TLS: a revocation list is out of date, none of the %s will be let in whom it is "
+                 "about: %s",
+                 name_of(s->peers), text);
     }
 }
 

@@ -15,7 +15,7 @@ struct config_lines;
 struct tls_context;
 struct tls_fault;
 
-enum { SECURE_FILES = 4 };
+enum { SECURE_FILES = 5 };
 
 /* What a file was when it was looked at; all zero: it was not there. */
 struct secure_stamp {
@@ -31,6 +31,7 @@ struct secure {
     bool names_checked;           /* of these */
     struct secure_stamp stamps[SECURE_FILES];
     int64_t looked_ms, warned_ms;
+    int days_left; /* of the certificate, whole days; when it was last looked at */
 };
 
 void secure_stamp_of(const char *path, struct secure_stamp *out); /* NULL: there is no file */

@@ -105,6 +105,8 @@ struct server {
     struct sasl_gate *sasl; /* the I/O side's; NULL: nobody authenticates with SASL */
     struct {                /* kept by the I/O side, for the metrics */
         int64_t n_handshakes, n_nameless_remote, n_nameless_local;
+        bool is_on, is_on_among_members;
+        int64_t days_left, days_left_among_members; /* of the certificates */
     } tls;
 
     struct list connections;

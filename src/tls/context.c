@@ -191,6 +191,27 @@ static int set_trust(struct tls_context *c, const struct tls_settings *s, struct
     return rc;
 }
 
+/* Of everybody in the chain up to whom we trust. */
+static int set_crls(struct tls_context *c, const struct tls_settings *s, struct tls_fault *fault)
+{
+    X509_STORE *store = SSL_CTX_get_cert_store(c->ctx);
+    int rc;
+
+    if (s->crl_path == NULL) {
+        return PAWL_OK;
+    }
+    snprintf(c->crl, sizeof(c->crl), "%s", s->crl_path);
+    rc = tls_load_crls(s->crl_path, &c->crls, fault);
+    for (int i = 0; rc == PAWL_OK && i < sk_X509_CRL_num(c->crls); i++) {
+        if (X509_STORE_add_crl(store, sk_X509_CRL_value(c->crls, i)) != 1) {
+            rc = PAWL_ERR_NO_MEMORY;
+        }
+    }
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(c->ctx),
+                                X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
+    return rc;
+}
+
 static int verify_mode(const struct tls_settings *s)
 {
     if (!s->is_server) {
@@ -261,6 +282,7 @@ int tls_context_new(const struct tls_settings *s, struct tls_context **out, stru
     rc = c->ctx == NULL ? PAWL_ERR_NO_MEMORY : set_rules(c, s, fault);
     rc = rc != PAWL_OK ? rc : set_keys(c, s, fault);
     rc = rc != PAWL_OK ? rc : set_trust(c, s, fault);
+    rc = rc != PAWL_OK ? rc : set_crls(c, s, fault);
     if (rc != PAWL_OK) {
         tls_context_unref(c);
         return rc;
@@ -280,6 +302,7 @@ void tls_context_unref(struct tls_context *c)
 {
     if (c != NULL && atomic_fetch_sub(&c->refs, 1) == 1) {
         SSL_CTX_free(c->ctx);
+        sk_X509_CRL_pop_free(c->crls, X509_CRL_free);
         free(c);
     }
 }
@@ -307,4 +330,22 @@ int tls_context_days_left(const struct tls_context *c)
         return INT_MAX;
     }
     return days == 0 && seconds < 0 ? -1 : days;
+}
+
+bool tls_context_crl_is_old(const struct tls_context *c, char *out, size_t size)
+{
+    char issuer[TLS_NAME_BYTES / 2], date[64];
+
+    for (int i = 0; i < sk_X509_CRL_num(c->crls); i++) {
+        const X509_CRL *crl = sk_X509_CRL_value(c->crls, i);
+        const ASN1_TIME *end = X509_CRL_get0_nextUpdate(crl);
+
+        if (end != NULL && X509_cmp_current_time(end) < 0) {
+            tls_name_text(X509_CRL_get_issuer(crl), issuer, sizeof(issuer));
+            tls_time_text(end, date, sizeof(date));
+            snprintf(out, size, "that of %s in %s, since %s", issuer, c->crl, date);
+            return true;
+        }
+    }
+    return false;
 }

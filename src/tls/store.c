@@ -431,3 +431,61 @@ int tls_load_trust(const struct tls_store *store, STACK_OF(X509) * *out, struct 
     opened_fini(&o);
     return rc;
 }
+
+/* ---- what was revoked ---- */
+
+/* True: all that is there has been read. */
+static bool pem_crls(const struct strbuf *file, STACK_OF(X509_CRL) * all)
+{
+    BIO *bio = BIO_new_mem_buf(file->data, (int)file->len);
+    char none[1] = "";
+    X509_CRL *one;
+
+    ERR_clear_error();
+    while (bio != NULL && (one = PEM_read_bio_X509_CRL(bio, NULL, give_password, none)) != NULL) {
+        if (sk_X509_CRL_push(all, one) == 0) {
+            X509_CRL_free(one);
+            break;
+        }
+    }
+    BIO_free(bio);
+    return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+}
+
+/* As authorities publish it. */
+static bool der_crl(const struct strbuf *file, STACK_OF(X509_CRL) * all)
+{
+    const unsigned char *at = file->data;
+    X509_CRL *one;
+
+    ERR_clear_error();
+    one = d2i_X509_CRL(NULL, &at, (long)file->len);
+    if (one != NULL && sk_X509_CRL_push(all, one) == 0) {
+        X509_CRL_free(one);
+        one = NULL;
+    }
+    return one != NULL;
+}
+
+int tls_load_crls(const char *path, STACK_OF(X509_CRL) * *out, struct tls_fault *fault)
+{
+    STACK_OF(X509_CRL) *all = sk_X509_CRL_new_null();
+    struct strbuf file = {0};
+    int rc =
+        all == NULL ? PAWL_ERR_NO_MEMORY : read_file(path, STORE_BYTES, &file, TLS_PART_CRL, fault);
+
+    if (rc == PAWL_OK &&
+        !(kind_of(&file) == STORE_PEM ? pem_crls(&file, all) : der_crl(&file, all))) {
+        rc = tls_refuse(fault, TLS_PART_CRL, "a revocation list in %s cannot be read: %s", path,
+                        tls_reason());
+    } else if (rc == PAWL_OK && sk_X509_CRL_num(all) == 0) {
+        rc = tls_refuse(fault, TLS_PART_CRL, "there is no revocation list in %s", path);
+    }
+    forget(&file);
+    if (rc != PAWL_OK) {
+        sk_X509_CRL_pop_free(all, X509_CRL_free);
+        return rc;
+    }
+    *out = all;
+    return PAWL_OK;
+}

@@ -43,6 +43,7 @@ struct tls_settings {
     struct tls_store key;   /* our certificate, its chain and its key; no path: we show none */
     const char *key_path;   /* the key, if it is in a file of its own (PEM); NULL: it is not */
     struct tls_store trust; /* whose certificates count; no path: a client takes the system's */
+    const char *crl_path;   /* lists of what was revoked, PEM or DER; NULL: nobody asks for it */
     enum tls_client_certificate client_certificate; /* of a server */
     const char *protocols;                          /* "TLSv1.2,TLSv1.3"; NULL: both */
     const char *ciphers; /* IANA's names between commas; NULL: the library's choice */
@@ -61,6 +62,7 @@ enum tls_part {
     TLS_PART_TRUST_TYPE,
     TLS_PART_PROTOCOLS,
     TLS_PART_CIPHERS,
+    TLS_PART_CRL,
 };
 
 enum { TLS_FAULT_BYTES = 1024 };
@@ -81,6 +83,13 @@ void tls_context_describe(const struct tls_context *c, char *out, size_t size);
 /* Until our certificate is no longer valid, rounded down: negative when it is over already;
  * INT_MAX without one. */
 int tls_context_days_left(const struct tls_context *c);
+/* The revocation list that is out of date first: since when, and whose; with it nobody can be let
+ * in whom its issuer has signed. False: none is. */
+bool tls_context_crl_is_old(const struct tls_context *c, char *out, size_t size);
+
+/* From now on only what FIPS 140 allows, in the whole process. False: the system cannot, and `why`
+ * tells. Before anything else is asked of this module. */
+bool tls_fips(char *why, size_t size);
 
 /* ---- filters ---- */
 

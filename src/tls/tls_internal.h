@@ -4,6 +4,7 @@
  *   store.c    a file of keys or certificates -> OpenSSL's objects
  *   context.c  settings -> SSL_CTX
  *   filter.c   the bytes of one link
+ *   fips.c     only what FIPS 140 allows
  *   names.c    subjects and names of certificates as text
  *   words.c    what went wrong, in words
  *   ask.c      a question over a blocking socket */
@@ -26,6 +27,8 @@ struct tls_context {
     bool any_name;
     const char *who; /* the other side, for messages */
     char trust[256]; /* where trust comes from, for messages */
+    char crl[256];   /* where lists of what was revoked do; "": they do not */
+    STACK_OF(X509_CRL) * crls;
 };
 
 struct tls {
@@ -59,6 +62,7 @@ int tls_load_keys(const struct tls_store *store, const char *key_path, struct tl
                   struct tls_fault *fault);
 void tls_keys_fini(struct tls_keys *keys);
 int tls_load_trust(const struct tls_store *store, STACK_OF(X509) * *out, struct tls_fault *fault);
+int tls_load_crls(const char *path, STACK_OF(X509_CRL) * *out, struct tls_fault *fault);
 
 /* ---- names.c ---- */
 

@@ -265,7 +265,7 @@ class Metrics(Admin):
         for rule in rules:
             bare = re.sub(r"\[\w+\]|\b(by|on) \([^)]*\)|\{[^}]*\}", "", rule)
             for name in re.findall(r"[a-z]\w+", bare):
-                if name not in ("up", "unless", "count", "increase", "rate"):
+                if name not in ("up", "or", "unless", "count", "increase", "rate"):
                     self.assertTrue({name, re.sub("_(sum|count)$", "", name)} & known, rule)
             # Others are scraped by the same Prometheus, and are up or not, too.
             self.assertNotRegex(rule, r"\bup\b(?!\{job=)")

@@ -366,7 +366,7 @@ class Files(Case):
         self.check({"ssl.ciphersuites": "TLS_AES_128_GCM_SHA256", "ssl.enabledProtocols": "TLSv1.2"},
                    "no suite in it for the versions")
         self.check({"ssl.clientAuth": "maybe"}, "need, want or none")
-        self.check({"ssl.crl": "true"}, "does not check revocation")
+        self.check({"ssl.crl": "true"}, "not fetched over the network")
         self.check({"ssl.authProvider": "mine"}, "allowed is x509")
         code, _, log = run("--data", self.data, "--port", "0", "--check", *self.keys())
         self.assertEqual(code, 0, log)
@@ -426,6 +426,58 @@ class Files(Case):
         with self.assertRaises(OSError):
             tls_socket(d.secure_port, tls_context(self.ca, self.client))
         self.assertEqual(daemon.get(before, "/a"), b"")  # lives on
+        d.stop()
+
+
+class Revoked(Case):
+    def is_let_in(self, d, certificate):
+        try:
+            self.session(d.secure_port, certificate)
+            return True
+        except (OSError, EOFError, z.Closed):
+            return False
+
+    def test_who_is_revoked_while_the_server_runs(self):
+        eve = self.ca.issue("eve", "/CN=eve")
+        crl = self.ca.crl("clients.crl")
+        d = self.start_tls(keys={"ssl.crl.location": crl})
+        self.assertTrue(self.is_let_in(d, eve))
+        self.ca.revoke("eve")
+        self.ca.crl("clients.crl")
+        wait_until(lambda: not self.is_let_in(d, eve), "eve is kept out")
+        d.wait_log("the certificate of CN=eve has been revoked, says the list of CN=ca,O=Pawl tests in ")
+        self.assertTrue(self.is_let_in(d, self.client))
+        d.stop()
+
+    def test_what_is_not_known_lets_nobody_in(self):
+        old = self.ca.crl("old.crl", "-crl_lastupdate", "20200101000000Z", "-crl_nextupdate", "20210101000000Z")
+        for crl, said in ((self.other.crl("other.crl"), "there is no list of CN=ca,O=Pawl tests in"),
+                          (old, "the list of CN=ca,O=Pawl tests in .* is out of date")):
+            d = self.start_tls(keys={"ssl.crl": "true", "ssl.crl.location": crl})
+            self.assertFalse(self.is_let_in(d, self.client))
+            d.wait_log(said)
+            if crl == old:
+                d.wait_log("a revocation list is out of date, none of the clients will be let in whom it is "
+                           "about: that of CN=ca,O=Pawl tests in .*old.crl, since 2021-01-01 00:00:00 UTC")
+            d.stop()
+
+    def test_the_keys_are_honest(self):
+        for keys, said in (({"ssl.crl": "true"}, "ssl.crl: revocation lists are not fetched over the network"),
+                           ({"ssl.ocsp": "true"}, "ssl.ocsp: nobody is asked over the network"),
+                           ({"ssl.crl.location": self.server}, "ssl.crl.location: there is no revocation list"),
+                           ({"fips-mode": "true"}, "fips-mode: OpenSSL's provider \"fips\" cannot be loaded")):
+            if "fips-mode" in keys and os.path.exists("/usr/lib/x86_64-linux-gnu/ossl-modules/fips.so"):
+                continue
+            code, _, err = run("--check", "--data", self.dir, *self.keys(keys=keys))
+            self.assertNotEqual(code, 0)
+            self.assertContains(err, said)
+
+
+class Days(Case):
+    def test_how_long_the_certificate_is_valid(self):
+        d = self.start_tls("-D4lw.commands.whitelist=*")
+        wait_until(lambda: "zk_tls_certificate_days_left" in d.word("mntr"), "the metric")
+        self.assertGreater(metric(d.word("mntr"), "tls_certificate_days_left"), 20000)
         d.stop()
 
 

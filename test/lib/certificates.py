@@ -81,6 +81,17 @@ class Authority:
             f.write(self.read(file + ".crt") + self.read(file + ".key"))
         return self.path(file + ".pem")
 
+    def revoke(self, file):
+        openssl("ca", "-config", "ca.cnf", "-cert", "ca.crt", "-keyfile", "ca.key", "-revoke", file + ".crt",
+                cwd=self.folder)
+
+    def crl(self, file, *more):
+        """FILE: the list of what was revoked so far. `more` as in -crldays 30, or -crl_nextupdate."""
+        openssl("ca", "-config", "ca.cnf", "-cert", "ca.crt", "-keyfile", "ca.key", "-gencrl", "-out",
+                file + ".new", *(more or ("-crldays", "30")), cwd=self.folder)
+        os.rename(self.path(file + ".new"), self.path(file))
+        return self.path(file)
+
     def pkcs12(self, file, password):
         """FILE.p12 of what was issued as FILE."""
         openssl("pkcs12", "-export", "-in", file + ".pem", "-out", file + ".p12", "-passout",
