@@ -40,6 +40,20 @@ static inline bool bytes_equal(struct bytes a, struct bytes b)
            (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
+/* The same of secrets: how long it takes tells nothing of where they differ. */
+static inline bool bytes_equal_secret(struct bytes a, struct bytes b)
+{
+    volatile uint8_t differs = 0;
+
+    if (a.len != b.len) {
+        return false;
+    }
+    for (size_t i = 0; i < a.len; i++) {
+        differs |= a.data[i] ^ b.data[i];
+    }
+    return differs == 0;
+}
+
 /* As memcmp() has it, and a prefix before what it begins. */
 static inline int bytes_order(struct bytes a, struct bytes b)
 {

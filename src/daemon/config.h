@@ -177,6 +177,11 @@ struct config {
     } metrics;
 
     struct {
+        bool enabled;
+        char *path; /* NULL: the log */
+    } audit;
+
+    struct {
         int level;  /* enum log_level */
         int format; /* enum config_log_format */
     } log;

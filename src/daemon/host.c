@@ -346,6 +346,7 @@ static void host_reload_now(struct host *h)
     s->options.max_session_timeout_ms = fresh.max_session_timeout_ms;
     s->options.words = fresh.words;
     look_at_certificates(h, true);
+    audit_log_reopen(&h->audit_log);
     logins_look(&h->logins, h->config, clock_monotonic_ms(), true);
     if (!h->options.keeps_nothing) {
         txnlog_thread_warn_above(h->txnlog, h->config->store.fsync_warning_ms);
@@ -566,6 +567,7 @@ static void start_member(struct host *h, struct tree *tree, int64_t zxid)
         options.snap_size_bytes = 0;
     }
     h->member = member_new(&options, tree, zxid, clock_monotonic_us(), clock_wall_ms());
+    member_server(h->member)->audit = h->audit;
     member_server(h->member)->sasl = h->logins.clients != NULL ? &h->logins.gate : NULL;
 }
 
@@ -635,6 +637,14 @@ static int read_member_certificates(struct host *h, struct host_error *error)
     return rc == PAWL_OK
                ? PAWL_OK
                : host_set_error(error, rc, EXIT_INVALID_CONFIG, "TLS among members: %s", fault.text);
+}
+
+static int open_audit_log(struct host *h, struct host_error *error)
+{
+    char why[512];
+    int rc = audit_log_open(&h->audit_log, h->config, &h->audit, why, sizeof(why));
+
+    return rc == PAWL_OK ? PAWL_OK : host_set_error(error, rc, EXIT_INVALID_CONFIG, "%s", why);
 }
 
 static int take_unix_socket(struct host *h, struct host_error *error)
@@ -717,6 +727,7 @@ static int host_take(struct host *h, struct host_error *error)
     if (rc == PAWL_OK && !h->options.keeps_nothing) {
         rc = take_disks(h, error);
     }
+    rc = rc != PAWL_OK ? rc : open_audit_log(h, error);
     return rc == PAWL_OK ? take_unix_socket(h, error) : rc;
 }
 
@@ -777,6 +788,9 @@ static int host_fill(struct host *h, struct host_error *error)
     }
     facts_start(h);
     scrubber_start(h);
+    if (h->audit.line != NULL) {
+        audit_own(&h->audit, "serverStart", "success");
+    }
     start_accepting(h);
     show_health(h);
     return PAWL_OK;
@@ -801,6 +815,7 @@ int host_open(const struct config *config, const struct host_options *options, s
     list_init(&h->calls);
     pthread_mutex_init(&h->calls_lock, NULL);
     h->last_snapshot.zxid = -1;
+    h->audit_log.fd = -1;
     history_begin(&h->history, 0);
     map_init(&h->addresses);
     member_effects_init(&h->effects);
@@ -934,6 +949,9 @@ void host_close(struct host *h)
     if (h->txnlog != NULL && !txn_batch_empty(&h->effects.append) && h->error.code == PAWL_OK) {
         txnlog_thread_append(h->txnlog, &h->effects.append);
     }
+    if (h->member != NULL && h->audit.line != NULL) {
+        audit_own(&h->audit, "serverStop", "invoked");
+    }
     if (h->member != NULL) {
         link_close_all(h);
     }
@@ -955,6 +973,7 @@ void host_close(struct host *h)
     map_fini(&h->addresses);
     close_disks(h);
     pthread_mutex_destroy(&h->calls_lock);
+    audit_log_close(&h->audit_log);
     secure_close(&h->secure);
     logins_close(&h->logins);
     secure_close(&h->member_secure);

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "base/map.h"
+#include "daemon/audit_log.h"
 #include "daemon/facts.h"
 #include "daemon/host.h"
 #include "daemon/log_jobs.h"
@@ -127,6 +128,8 @@ struct host {
 
     struct secure secure;
     struct logins logins;
+    struct audit_log audit_log;
+    struct audit audit;
     struct secure member_secure;
     struct peer_tls peer_tls; /* its rules, for peers */
     struct {                  /* links whose clients are not known yet: link_opening.c */

@@ -240,7 +240,7 @@ static int add_digest(struct identity *i, const struct auth_options *o, struct b
                     o->digest_algorithm);
         return PAWL_ERR_AUTH_FAILED;
     }
-    if (o->super_digest != NULL && strcmp(id, o->super_digest) == 0) {
+    if (o->super_digest != NULL && bytes_equal_secret(bytes_str(id), bytes_str(o->super_digest))) {
         identity_add(i, "super", "");
     }
     rc = identity_add(i, "digest", id);

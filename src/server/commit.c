@@ -45,6 +45,9 @@ static void on_change(const struct change *change, void *arg)
 
     namespaces_write(&s->stats.namespaces, change->path, change->bytes);
     changes_add(&s->changes, s->applied_zxid, change);
+    if (s->audit.line != NULL && s->ending_session != 0 && change->kind == CHANGE_DELETED) {
+        audit_ephemeral(s, s->ending_session, change->path);
+    }
     if (s->watches.paths.count == 0) {
         return;
     }
@@ -322,6 +325,7 @@ static void commit_apply(struct server *s, const struct txn *txn)
     if (s->proposer != NULL) {
         proposer_apply(s->proposer, txn);
     }
+    s->ending_session = txn->op.type == TXN_CLOSE_SESSION ? txn->header.client_id : 0;
     apply_txn(&s->apply, txn, s->results, s->n_results);
     if (s->proposer != NULL) {
         proposer_applied(s->proposer, txn->header.zxid);
@@ -348,6 +352,9 @@ void server_commit(struct server *s, struct bytes payload)
         session_opened(s, &txn);
     }
     if (w != NULL) {
+        if (w->audit != NULL) {
+            audit_applied(s, w->audit, &txn);
+        }
         settle_waiting(w);
         if (w->connection != NULL) {
             commit_answer(s, w, &txn);

@@ -191,7 +191,7 @@ bool identity_has_digest(const struct identity *i, struct bytes wanted)
     for (e = map_first(&i->digests, hash_id(wanted)); e != NULL; e = map_next(e)) {
         const struct auth_id *a = container_of(e, struct auth_id, by_id);
 
-        if (a->rank < i->n_in_force && bytes_equal_str(wanted, a->id)) {
+        if (a->rank < i->n_in_force && bytes_equal_secret(wanted, bytes_str(a->id))) {
             return true;
         }
     }

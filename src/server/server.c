@@ -244,6 +244,7 @@ void server_submit(struct server *s, struct connection *c, int32_t xid, const st
                                     .refusal = claim(s, c->session)};
 
     ASSERT(c->session == NULL || !c->session->closing);
+    w->audit = s->audit.line != NULL ? audit_note_new(c, q) : NULL;
     w->bytes = s->role->submit(s->role, &submission);
     c->in_flight_bytes += w->bytes;
     if (c->session != NULL) {

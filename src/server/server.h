@@ -8,6 +8,7 @@
 #define PAWL_SERVER_SERVER_H
 
 #include "server/attention.h"
+#include "server/audit.h"
 #include "server/auth.h"
 #include "server/changes.h"
 #include "server/connection.h"
@@ -100,7 +101,9 @@ struct server {
     struct digest_log digests;
     struct talkers talkers;
     struct server_facts facts;
-    int64_t trace_mask; /* gtmk, stmk: kept for those who ask, nothing depends on it */
+    struct audit audit;
+    int64_t ending_session; /* whose end is being applied; 0: nobody's */
+    int64_t trace_mask;     /* gtmk, stmk: kept for those who ask, nothing depends on it */
 
     struct sasl_gate *sasl; /* the I/O side's; NULL: nobody authenticates with SASL */
     struct {                /* kept by the I/O side, for the metrics */

@@ -116,5 +116,5 @@ bool session_password_matches(int64_t id, struct bytes password)
         return false;
     }
     session_password(id, expected);
-    return memcmp(expected, password.data, PASSWORD_BYTES) == 0;
+    return bytes_equal_secret(bytes_of(expected, PASSWORD_BYTES), password);
 }

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "server/audit.h"
 #include "server/connection.h"
 #include "server/session.h"
 #include "wire/request.h"
@@ -24,6 +25,7 @@ void waiting_free(struct waiting_queue *q, struct waiting *w)
     ASSERT(list_empty(&w->link));
     ASSERT(list_empty(&w->of_connection));
     ASSERT(list_empty(&w->waits));
+    audit_note_free(w->audit);
     free(w->is_create2);
     if (q->n_spare == MAX_SPARE) {
         free(w);

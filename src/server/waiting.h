@@ -29,7 +29,8 @@ struct waiting {
     int32_t xid;
     int32_t type; /* what the client asked for: the transaction may be of another type */
     int64_t received_us;
-    int64_t bytes;    /* on its connection's account */
+    int64_t bytes;            /* on its connection's account */
+    struct audit_note *audit; /* what is to be told of it; NULL: nothing */
     bool *is_create2; /* a multi with create2 in it: which of its operations are; else NULL */
 };
 

@@ -410,6 +410,8 @@ static const struct value_case value_cases[] = {
     BOOLEAN("sslQuorum", "true", member_tls_wanted, true),
     BOOLEAN("portUnification", "true", member_tls.unified, true),
     BOOLEAN("sslQuorumReloadCertFiles", "false", member_tls.reload, false),
+    BOOLEAN("audit.enable", "true", audit.enabled, true),
+    STRING("audit.file", "/a", audit.path, "/a"),
     BOOLEAN("fips-mode", "true", fips, true),
     STRING("ssl.authProvider", "x", tls_scheme, "x"),
     STRING("X509AuthenticationProvider.superUser", "CN=a", tls_super_user, "CN=a"),
