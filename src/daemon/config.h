@@ -154,6 +154,7 @@ struct config {
 
     struct config_tls tls; /* for clients */
     bool fips;
+    bool core_dumps;      /* though there are secrets */
     int max_handshakes;   /* of clients, under way; <= 0: no limit */
     char *tls_scheme;     /* of the ids of certificates */
     char *tls_super_user; /* the subject of the super user's certificate; NULL: there is none */

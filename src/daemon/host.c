@@ -229,18 +229,6 @@ static void before_sleep(uv_prepare_t *prepare)
     h->looked_us = clock_monotonic_us();
 }
 
-static void look_at_certificates(struct host *h, bool now)
-{
-    struct server *s = member_server(h->member);
-
-    secure_look(&h->secure, h->config, clock_monotonic_ms(), now);
-    secure_look(&h->member_secure, h->config, clock_monotonic_ms(), now);
-    s->tls.is_on = h->secure.context != NULL;
-    s->tls.days_left = h->secure.days_left;
-    s->tls.is_on_among_members = h->member_secure.context != NULL;
-    s->tls.days_left_among_members = h->member_secure.days_left;
-}
-
 /* Who is silent is judged when the sockets have been looked at, not when the timer fires: what
  * clients have sent may have waited there as long as the turn before took. */
 static void after_sleep(uv_check_t *check)
@@ -251,7 +239,7 @@ static void after_sleep(uv_check_t *check)
         h->tick_is_due = false;
         host_step(h, &(struct member_input){.kind = MEMBER_TICK, .looked_us = h->looked_us});
         link_end_late_openings(h);
-        look_at_certificates(h, false);
+        host_look_at_certificates(h, false);
         logins_look(&h->logins, h->config, clock_monotonic_ms(), false);
         if (h->owners != NULL) {
             owners_tick(h->owners);
@@ -345,7 +333,7 @@ static void host_reload_now(struct host *h)
     s->options.min_session_timeout_ms = fresh.min_session_timeout_ms;
     s->options.max_session_timeout_ms = fresh.max_session_timeout_ms;
     s->options.words = fresh.words;
-    look_at_certificates(h, true);
+    host_look_at_certificates(h, true);
     audit_log_reopen(&h->audit_log);
     logins_look(&h->logins, h->config, clock_monotonic_ms(), true);
     if (!h->options.keeps_nothing) {
@@ -580,90 +568,6 @@ static void observe_start(struct host *h)
     s->stats.digest_mismatches_count += h->loaded.n_digest_mismatches;
 }
 
-/* Listens, but nobody is accepted before start_accepting(): a client that connects meanwhile waits
- * for its answer. */
-static int take_port(struct host *h, struct host_error *error)
-{
-    const struct config *c = h->config;
-    int rc;
-
-    if (c->net.client_port < 0) {
-        return PAWL_OK;
-    }
-    rc = socket_listen_tcp(c->net.client_address, c->net.client_port, c->net.backlog,
-                           &h->listeners[LISTENER_PORT].fd, &h->port);
-    if (rc != PAWL_OK) {
-        return host_set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
-    }
-    h->listeners[LISTENER_PORT].kind = c->tls.unified ? LINK_EITHER : LINK_PLAIN;
-    h->place.address = c->net.client_address == NULL ? NULL : must_strdup(c->net.client_address);
-    h->place.port = c->net.client_port;
-    log_info("binding to port %s:%d%s", c->net.client_address == NULL ? "*" : c->net.client_address,
-             h->port, c->tls.unified ? ", for TLS and plain" : "");
-    return PAWL_OK;
-}
-
-static int take_secure_port(struct host *h, struct host_error *error)
-{
-    const struct config *c = h->config;
-    struct tls_fault fault;
-    int rc = secure_open(&h->secure, c, SECURE_CLIENTS, &fault);
-
-    if (rc != PAWL_OK) {
-        return host_set_error(error, rc, EXIT_INVALID_CONFIG, "TLS: %s", fault.text);
-    }
-    if (h->secure.context != NULL) {
-        h->openings.buffer = must_alloc(ENCRYPTED_BYTES);
-    }
-    if (c->net.secure_port < 0) {
-        return PAWL_OK;
-    }
-    rc = socket_listen_tcp(c->net.secure_address, c->net.secure_port, c->net.backlog,
-                           &h->listeners[LISTENER_SECURE].fd, &h->secure_port);
-    if (rc != PAWL_OK) {
-        return host_set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
-    }
-    h->listeners[LISTENER_SECURE].kind = LINK_TLS;
-    log_info("binding to secure port %s:%d",
-             c->net.secure_address == NULL ? "*" : c->net.secure_address, h->secure_port);
-    return PAWL_OK;
-}
-
-static int read_member_certificates(struct host *h, struct host_error *error)
-{
-    struct tls_fault fault;
-    int rc = secure_open(&h->member_secure, h->config, SECURE_MEMBERS, &fault);
-
-    return rc == PAWL_OK
-               ? PAWL_OK
-               : host_set_error(error, rc, EXIT_INVALID_CONFIG, "TLS among members: %s", fault.text);
-}
-
-static int open_audit_log(struct host *h, struct host_error *error)
-{
-    char why[512];
-    int rc = audit_log_open(&h->audit_log, h->config, &h->audit, why, sizeof(why));
-
-    return rc == PAWL_OK ? PAWL_OK : host_set_error(error, rc, EXIT_INVALID_CONFIG, "%s", why);
-}
-
-static int take_unix_socket(struct host *h, struct host_error *error)
-{
-    const struct config *c = h->config;
-    int rc;
-
-    if (c->net.unix_socket == NULL) {
-        return PAWL_OK;
-    }
-    rc = socket_listen_unix(c->net.unix_socket, c->net.backlog, &h->listeners[LISTENER_UNIX].fd);
-    if (rc != PAWL_OK) {
-        return host_set_error(error, rc, EXIT_UNEXPECTED, "%s", socket_last_error());
-    }
-    socket_place_of(c->net.unix_socket, &h->listeners[LISTENER_UNIX].place);
-    log_info("binding to socket %s", c->net.unix_socket);
-    return PAWL_OK;
-}
-
 static void start_accepting(struct host *h)
 {
     for (int i = 0; i < MAX_LISTENERS; i++) {
@@ -702,24 +606,13 @@ static int init_loop(struct host *h, struct host_error *error)
     return PAWL_OK;
 }
 
-static int read_logins(struct host *h, struct host_error *error)
-{
-    char why[LOGINS_WHY_BYTES];
-    int rc = logins_open(&h->logins, h->config, why, sizeof(why));
-
-    return rc == PAWL_OK ? PAWL_OK
-                         : host_set_error(error, rc, EXIT_INVALID_CONFIG, "SASL: %s", why);
-}
-
 /* What only one server may have, before anything is read or changed on disk: the port, which
  * leaves no trace if it is taken, then the directories, then the socket, which may lie in one. */
 static int host_take(struct host *h, struct host_error *error)
 {
-    int rc = read_logins(h, error);
+    int rc = host_read_secrets(h, error);
 
-    rc = rc != PAWL_OK ? rc : take_port(h, error);
-    rc = rc != PAWL_OK ? rc : take_secure_port(h, error);
-    rc = rc != PAWL_OK ? rc : read_member_certificates(h, error);
+    rc = rc != PAWL_OK ? rc : host_take_ports(h, error);
     if (rc == PAWL_OK && host_take_election_port(h) != PAWL_OK) {
         rc = host_set_error(error, PAWL_ERR_BUSY, EXIT_ELECTION_PORT, "the election port: %s",
                             socket_last_error());
@@ -727,8 +620,8 @@ static int host_take(struct host *h, struct host_error *error)
     if (rc == PAWL_OK && !h->options.keeps_nothing) {
         rc = take_disks(h, error);
     }
-    rc = rc != PAWL_OK ? rc : open_audit_log(h, error);
-    return rc == PAWL_OK ? take_unix_socket(h, error) : rc;
+    rc = rc != PAWL_OK ? rc : host_open_audit_log(h, error);
+    return rc == PAWL_OK ? host_take_unix_socket(h, error) : rc;
 }
 
 static int join_ensemble(struct host *h, int64_t zxid, struct host_error *error)

@@ -157,6 +157,14 @@ int host_set_error(struct host_error *error, int code, int exit_code, const char
  * replaced: had_diverged, had_damage. */
 int host_look_for_marks(struct host *h, int64_t zxid, struct host_error *error);
 
+/* host_ports.c */
+int host_read_secrets(struct host *h, struct host_error *error);
+int host_take_ports(struct host *h, struct host_error *error);
+int host_take_unix_socket(struct host *h, struct host_error *error);
+int host_open_audit_log(struct host *h, struct host_error *error);
+/* Now and then, or (`now`) in any case: whether there are new ones, and how long they are valid. */
+void host_look_at_certificates(struct host *h, bool now);
+
 /* host_ensemble.c: does nothing for a server that stands alone. */
 int host_take_election_port(struct host *h); /* socket_last_error() tells */
 /* The line of a mark, of MARK_TEXT_BYTES. */

@@ -214,7 +214,7 @@ static int posix_open(struct disk *base, const char *name, enum disk_mode mode,
 {
     static const char *const verbs[] = {"read", "write", "create"};
     struct posix_disk *d = disk_of(base);
-    int fd = spare_openat(d, name, open_flags(mode), 0644);
+    int fd = spare_openat(d, name, open_flags(mode), 0600); /* whatever the umask allows */
 
     if (fd < 0) {
         return disk_fail("open", "%s %s/%s", verbs[mode], d->path, name);
@@ -519,7 +519,7 @@ static int disk_make_folders(const char *path)
             continue;
         }
         *p = '\0';
-        if (mkdir(copy, 0755) != 0 && errno != EEXIST) {
+        if (mkdir(copy, 0750) != 0 && errno != EEXIST) {
             rc = disk_fail("mkdir", "make the folder %s", copy);
         }
         *p = c;
@@ -597,7 +597,7 @@ static int open_guarded(int folder_fd, const char *name)
     int fd;
 
     fork_guard_begin();
-    fd = fork_guard_add(openat(folder_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    fd = fork_guard_add(openat(folder_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     fork_guard_end();
     return fd;
 }

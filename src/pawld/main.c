@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -16,6 +18,7 @@
 #include "daemon/announce.h"
 #include "daemon/config.h"
 #include "daemon/host.h"
+#include "daemon/insecure.h"
 #include "daemon/log_sink.h"
 #include "os/socket.h"
 #include "os/thread.h"
@@ -190,6 +193,9 @@ static void load(struct config *c, const struct arguments *a, struct config_line
     }
     config_finish(c, errors);
     config_check_supported(c, errors);
+    if (a->check) {
+        insecure_check(c);
+    }
 }
 
 static void say_all(enum log_level level, const struct config_lines *lines)
@@ -429,6 +435,21 @@ static int serve(struct config *config, const struct arguments *arguments)
     return rc == PAWL_OK ? 0 : main_fail(&error);
 }
 
+/* Nothing that we run can become more than we are, and nothing runs anyway. A core would have the
+ * keys and passwords in it: a limit of one byte keeps it from a file and from whoever collects
+ * cores through a pipe, where a limit of zero means the former only. */
+static void drop_what_is_not_needed(const struct config *c)
+{
+    struct rlimit core;
+
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (!c->core_dumps && insecure_has_secrets(c) && getrlimit(RLIMIT_CORE, &core) == 0 &&
+        core.rlim_max >= 1) {
+        core.rlim_cur = 1;
+        setrlimit(RLIMIT_CORE, &core);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct arguments arguments;
@@ -442,6 +463,7 @@ int main(int argc, char **argv)
     if (arguments.check) {
         config_print_effective(&config, stdout, false);
     } else {
+        drop_what_is_not_needed(&config);
         announce_start(&config);
         status = serve(&config, &arguments);
         announce_stopped(status);

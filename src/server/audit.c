@@ -99,12 +99,6 @@ static char *taken(struct strbuf *b)
 
 /* ---- who it was ---- */
 
-/* Of "bob:hash" the name; other ids are names. */
-static void put_name(struct strbuf *out, const char *scheme, const char *id)
-{
-    put(out, id, strcmp(scheme, "digest") == 0 ? strcspn(id, ":") : strlen(id));
-}
-
 static void put_identity(struct strbuf *out, const struct identity *i, bool with_scheme)
 {
     struct list *item;
@@ -121,7 +115,7 @@ static void put_identity(struct strbuf *out, const struct identity *i, bool with
         if (with_scheme) {
             strbuf_printf(out, "%s:", a->scheme);
         }
-        put_name(out, a->scheme, a->id);
+        put_bytes(out, auth_user(a));
         is_first = false;
     }
 }

@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(REPO, "test", "interop"), os.path.join(REPO, "test", "lib")]
 
+import secrets_of  # noqa: E402
 import zkwire as z  # noqa: E402
 from patience import PATIENCE_SECONDS, wait_until  # noqa: E402
 from process import ServerProcess  # noqa: E402
@@ -47,6 +48,7 @@ class Daemon(ServerProcess):
         if port is not None:
             command += ["--port", str(port)]
         self.port = port
+        self.command = command
         self.spawn(command, stdout=subprocess.PIPE, env=dict(os.environ, **(env or {})),
                    preexec_fn=preexec, cwd=folder)
         if port == 0 and wait:
@@ -71,7 +73,14 @@ class Daemon(ServerProcess):
             print("pawld had ended with %d:\n%s" % (self.process.poll(), self.log()[-3000:]))
         self.kill9()
         self.process.stdout.close()
+        log = self.log()
         os.unlink(self.log_path)
+        secrets_of.check(self.command, log)
+
+    def memory_kib(self):
+        """What it has in memory of its own."""
+        with open("/proc/%d/status" % self.process.pid) as f:
+            return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
 
     def connect(self, timeout_ms=LONG_SESSION_MS):
         return opened(z.Conn(self.port), timeout_ms)

@@ -119,7 +119,7 @@ class CommandLine(daemon.TestCase):
         self.assertEqual(d.process.stdout.read(), b"")
 
     def test_check_opens_nothing(self):
-        code, out, err = run("--check", "--data", self.data, "--port", "0")
+        code, out, err = run("--check", "--data", self.data, "--port", "0", "-DclientPortAddress=127.0.0.1")
         self.assertEqual((code, err), (0, ""))
         self.assertContains(out, "dataDir=" + self.data, "clientPort=0")
         self.assertFalse(os.path.exists(self.data))

@@ -285,6 +285,31 @@ class Strangers(Case):
         self.assertGreaterEqual(metric(text, "tls_handshake_exceeded"), 40)
         d.stop()
 
+    def test_five_thousand_half_open(self):
+        """With the limits as they are by default, but for those of one address: memory stays, clients come and go."""
+        d = self.start_tls(keys={"maxClientCnxns": "0", "4lw.commands.whitelist": "*"})
+        first = self.session(d.secure_port, self.client)
+        self.assertEqual(daemon.create(first, "/a"), 0)
+        before = d.memory_kib()
+        half = []
+        for i in range(5000):
+            s = socket.create_connection(("127.0.0.1", d.secure_port), timeout=PATIENCE_SECONDS)
+            s.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc" + bytes(300))
+            half.append(s)
+            if len(half) > 400:  # those that were given up long ago
+                half.pop(0).close()
+            if i % 1000 == 999:
+                self.assertEqual(daemon.get(first, "/a"), b"")
+                self.assertEqual(daemon.get(self.session(d.secure_port, self.client), "/a"), b"")
+        text = d.word("mntr")
+        self.assertLessEqual(metric(text, "outstanding_tls_handshake"), 250)
+        self.assertGreaterEqual(metric(text, "tls_handshake_exceeded"), 4000)
+        if not os.environ.get("PAWL_SANITIZE"):
+            self.assertLess(d.memory_kib() - before, 60 << 10)
+        for s in half:
+            s.close()
+        d.stop()
+
     def test_handshakes_have_their_time(self):
         d = self.start_tls(keys={"nio.sessionlessCnxnTimeout": "300"})
         for data in (b"", b"\x16\x03\x01"):
@@ -380,7 +405,7 @@ class Files(Case):
 
     def test_stores_of_all_kinds(self):
         p12 = self.ca.pkcs12("server", "secret")
-        secret = self.file("secret", "secret\n")
+        secret = self.file("word", "secret\n")
         trust = os.path.join(self.dir, "trust.p12")
         openssl("pkcs12", "-export", "-nokeys", "-in", self.ca.path("ca.crt"), "-out", trust,
                 "-passout", "pass:secret")

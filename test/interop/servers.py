@@ -19,6 +19,7 @@ import time
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(REPO, "test", "lib"))
 
+import secrets_of  # noqa: E402
 from patience import free_port  # noqa: E402
 from process import ServerProcess  # noqa: E402
 
@@ -251,6 +252,11 @@ class PawlServer(Server):
 
     def command(self):
         return [self.binary, self.cfg_path] + self.args
+
+    def close(self):
+        command, log = self.command(), self.log_text() if os.path.exists(self.log_path) else ""
+        secrets_of.check(command, log)
+        super().close()
 
 
 KINDS = {"apache": ApacheServer, "pawld": PawlServer}

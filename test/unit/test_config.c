@@ -412,6 +412,7 @@ static const struct value_case value_cases[] = {
     BOOLEAN("sslQuorumReloadCertFiles", "false", member_tls.reload, false),
     BOOLEAN("audit.enable", "true", audit.enabled, true),
     STRING("audit.file", "/a", audit.path, "/a"),
+    BOOLEAN("core.dumps", "true", core_dumps, true),
     BOOLEAN("fips-mode", "true", fips, true),
     STRING("ssl.authProvider", "x", tls_scheme, "x"),
     STRING("X509AuthenticationProvider.superUser", "CN=a", tls_super_user, "CN=a"),
@@ -775,9 +776,9 @@ static void what_is_asked_for_in_vain_is_said(void **state)
         assert_says(&f->config.warnings, wanted);
         assert_says(&f->config.warnings, "effect");
     }
-    assert_int_equal(load(f, "dataDir=/d\nclientPort=1\naudit.enable=true\n"), 0);
-    assert_says(&f->config.warnings, ":3: audit.enable: known, but without effect");
-    assert_string_equal(config_text(&f->config, "audit.enable"), "true");
+    assert_int_equal(load(f, "dataDir=/d\nclientPort=1\nmessageTracker.Enabled=true\n"), 0);
+    assert_says(&f->config.warnings, ":3: messageTracker.Enabled: known, but without effect");
+    assert_string_equal(config_text(&f->config, "messageTracker.Enabled"), "true");
     assert_string_equal(config_text(&f->config, "cnxTimeout"), "5000");
     assert_null(config_text(&f->config, "nonsense"));
 }
@@ -876,8 +877,9 @@ static const struct outcome_case known_outcomes[] = {
     {"metrics class bad", DATA "metricsProvider.className=foo.Bar\n", NULL, NULL, REFUSED,
      "metrics provider class was not found"},
     {"metrics class good",
-     DATA "metricsProvider.className=org.x.PrometheusMetricsProvider\naudit.enable=true\n", NULL,
-     NULL, STARTS, "audit.enable: known"},
+     DATA
+     "metricsProvider.className=org.x.PrometheusMetricsProvider\nmessageTracker.Enabled=true\n",
+     NULL, NULL, STARTS, "messageTracker.Enabled: known"},
     {"command path", DATA "admin.commandURL=commands\n", NULL, NULL, REFUSED,
      "admin.commandURL: is not a path like /commands"},
     {"command path of slashes", DATA "admin.commandURL=/a/\n", NULL, NULL, REFUSED,

@@ -20,7 +20,8 @@ static void count_line(enum log_level level, const char *line, void *arg)
 {
     (void)arg;
     if (level == LOG_WARN) {
-        assert_non_null(strstr(line, "the certificate is valid for 0 days more: CN=server"));
+        assert_non_null(
+            strstr(line, "the certificate for clients is valid for 0 days more: CN=server"));
     }
     n_warnings += level == LOG_WARN;
     n_errors += level == LOG_ERROR;
