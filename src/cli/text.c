@@ -166,15 +166,44 @@ static bool acl_of(char *entry, struct pawl_acl *out)
     return true;
 }
 
+static bool ends_with_perms(const char *at, const char *end)
+{
+    const char *colon = memrchr(at, ':', (size_t)(end - at));
+
+    return colon != NULL && colon + 1 < end &&
+           strspn(colon + 1, perm_letters) == (size_t)(end - colon - 1);
+}
+
+/* The next comma; of a certificate's subject (x509:CN=a,O=b:cdrwa) the one behind its permissions.
+ */
+static char *acl_end(char *entry)
+{
+    char *end = entry + strcspn(entry, ",");
+
+    while (strncmp(entry, "x509:", 5) == 0 && *end == ',' && !ends_with_perms(entry + 5, end)) {
+        end += 1 + strcspn(end + 1, ",");
+    }
+    return end;
+}
+
+/* Cuts it off; NULL at the end. */
+static char *next_acl(char **rest)
+{
+    char *entry = *rest + strspn(*rest, ","), *end = acl_end(entry);
+
+    *rest = *end == '\0' ? end : end + 1;
+    *end = '\0';
+    return entry < end ? entry : NULL;
+}
+
 bool text_acls(const char *text, struct pawl_acls *out, char **bad)
 {
-    char *copy = must_strdup(text), *rest = NULL;
+    char *copy = must_strdup(text), *rest = copy;
     struct pawl_acl *items = NULL;
     size_t n = 0;
 
     *bad = NULL;
-    for (char *entry = strtok_r(copy, ",", &rest); entry != NULL;
-         entry = strtok_r(NULL, ",", &rest)) {
+    for (char *entry = next_acl(&rest); entry != NULL; entry = next_acl(&rest)) {
         items = must_realloc(items, (n + 1) * sizeof(*items));
         if (!acl_of(entry, &items[n])) {
             *bad = must_strdup(entry);
