@@ -126,6 +126,8 @@ static void copy_parts(struct answer *a, const struct pawl_reply *reply)
     if (reply->data.data !=
         NULL) { /* there may be no data, which is not the same as none of them */
         memcpy(at, reply->data.data, reply->data.len);
+        at[reply->data.len] =
+            '\0'; /* as behind a reply's: who looks at them as text finds an end */
         a->data = (struct pawl_bytes){at, reply->data.len};
     }
 }
