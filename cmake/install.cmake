@@ -52,6 +52,7 @@ install(DIRECTORY ${CMAKE_BINARY_DIR}/man1/ DESTINATION ${CMAKE_INSTALL_MANDIR}/
 install(FILES ${man8} DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 # As they lie in the sources, so that the links between them lead somewhere.
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs/pictures DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
 install(FILES ${CMAKE_SOURCE_DIR}/conf/pawld.cfg.example
               ${CMAKE_SOURCE_DIR}/conf/prometheus-alerts.yml
               ${CMAKE_SOURCE_DIR}/conf/grafana-dashboard.json

@@ -42,14 +42,36 @@ target_compile_definitions(pawl_recipes PRIVATE _POSIX_C_SOURCE=200809L)
 # The daemon is POSIX throughout; libuv's header needs it said.
 target_compile_definitions(pawl_daemon PRIVATE _POSIX_C_SOURCE=200809L)
 
-# HTTP is for the program alone: a server inside another program, and libpawl, do without.
+# HTTP, and what looks at servers from outside, are for the programs alone: a server inside another
+# program, and libpawl, do without. They use the client as others do; pawl takes their objects and has
+# the client from libpawl.so (library.cmake).
 pkg_check_modules(MICROHTTPD REQUIRED libmicrohttpd)
+function(pawl_program_layer name)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
+  add_library(pawl_${name} STATIC ${sources})
+  target_compile_definitions(pawl_${name} PRIVATE _GNU_SOURCE)
+  target_include_directories(pawl_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+  target_link_libraries(pawl_${name} PUBLIC ${ARGN})
+  set_target_properties(pawl_${name} PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/layers)
+endfunction()
+pawl_program_layer(look pawl_recipes pawl_client pawl_tls pawl_wire pawl_os pawl_base)
+# Its header only: the library is loaded when it is wanted (src/http/mhd.h).
+pawl_program_layer(http pawl_base ${CMAKE_DL_LIBS})
+target_include_directories(pawl_http PUBLIC ${MICROHTTPD_INCLUDE_DIRS})
+pawl_program_layer(console pawl_look pawl_http pawl_client pawl_wire pawl_os pawl_base PkgConfig::JANSSON)
+file(GLOB page CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/console/page/*)
+set(page_files ${CMAKE_BINARY_DIR}/page_files.c)
+add_custom_command(
+  OUTPUT ${page_files}
+  COMMAND ${CMAKE_COMMAND} -DFOLDER=${CMAKE_SOURCE_DIR}/src/console/page -DOUT=${page_files}
+          -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+  DEPENDS ${page} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM COMMENT "Embedding the console's page")
+target_sources(pawl_console PRIVATE ${page_files})
+
 file(GLOB admin_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/admin/*.c)
 add_library(pawl_admin STATIC ${admin_sources})
 target_compile_definitions(pawl_admin PRIVATE _GNU_SOURCE)
-# Its header only: the library is loaded when it is wanted (src/admin/mhd.h).
-target_include_directories(pawl_admin PUBLIC ${MICROHTTPD_INCLUDE_DIRS})
-target_link_libraries(pawl_admin PUBLIC pawl_daemon PkgConfig::JANSSON ${CMAKE_DL_LIBS})
+target_link_libraries(pawl_admin PUBLIC pawl_console pawl_http pawl_daemon PkgConfig::JANSSON)
 set_target_properties(pawl_admin PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/layers)
 
 add_executable(pawld ${CMAKE_SOURCE_DIR}/src/pawld/main.c)

@@ -88,7 +88,9 @@ target_include_directories(pawl_static INTERFACE ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(pawl_static INTERFACE ZLIB::ZLIB OpenSSL::SSL OpenSSL::Crypto PkgConfig::UV
                       PkgConfig::JANSSON ${SNAPPY_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS})
 
-target_sources(pawl PRIVATE ${CMAKE_SOURCE_DIR}/src/half/tls_load.c)
+pawl_objects(program_objects look http console)
+target_sources(pawl PRIVATE ${CMAKE_SOURCE_DIR}/src/half/tls_load.c ${program_objects})
+target_include_directories(pawl PRIVATE ${MICROHTTPD_INCLUDE_DIRS})
 target_compile_definitions(pawl PRIVATE TLS_HALF_FILE="libpawl-tls.so.${PAWL_SOVERSION}")
 # Of the server's layers it has what reads files. What only a server needs (libsnappy, libuv) is not
 # to be loaded by each `pawl get`: half/snappy.c stands for the first, and nothing uses the others.

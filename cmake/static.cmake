@@ -32,8 +32,8 @@ if(STATIC_edit)
 endif()
 
 # static_program(TARGET LAYER...): TARGET once more, with layers that are the program's alone, and without what
-# stands in for libraries that are loaded later. HTTP is still loaded, so that a static pawld has none where
-# the system has no libmicrohttpd.
+# stands in for libraries that are loaded later. HTTP is still loaded, so that a static pawld, and pawl
+# console, have none where the system has no libmicrohttpd.
 function(static_program target)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources EXCLUDE REGEX "/src/half/")
@@ -56,7 +56,8 @@ if(static_missing OR PAWL_SANITIZE)
   add_custom_target(static_programs COMMAND ${CMAKE_COMMAND} -E echo "missing: ${static_missing} ${PAWL_SANITIZE}"
                     COMMAND ${CMAKE_COMMAND} -E false)
 else()
-  static_program(pawld $<TARGET_FILE:pawl_admin>)
+  static_program(pawld $<TARGET_FILE:pawl_admin> $<TARGET_FILE:pawl_console> $<TARGET_FILE:pawl_look>
+                 $<TARGET_FILE:pawl_http>)
   static_program(pawl)
   add_custom_target(static_programs DEPENDS pawld_static_program pawl_static_program)
 endif()

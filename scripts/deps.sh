@@ -14,7 +14,7 @@ gcc                 the compiler (clang 14 does as well)
 libc6-dev           its headers
 libuv1-dev          sockets, timers and threads of the daemon
 libjansson-dev      JSON of service discovery
-libmicrohttpd-dev   HTTP of pawld's admin server
+libmicrohttpd-dev   HTTP of pawld's admin server and of pawl console
 libedit-dev         lines that are typed in pawl shell
 libssl-dev          digests of passwords; TLS
 libsasl2-dev        SASL: its headers, the library is loaded when it is wanted
@@ -44,6 +44,10 @@ libcurator-framework-java and its parts
 libcurator-recipes-java   locks, latches, caches
 libcurator-discovery-java service discovery
 openjdk-17-jdk-headless   compiles the program that uses it
+chromium            the console's page is looked at by a real browser
+chromium-driver     and used by one
+fonts-dejavu-core   letters for it
+curl                what docs/console.md says is done
 iproute2            hosts of their own, whose links are cut (network namespaces)
 "
 fuzz="

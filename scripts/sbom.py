@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-# A string that is the name of a library and nothing else: what dlopen() is given (src/half, src/admin/mhd.c).
+# A string that is the name of a library and nothing else: what dlopen() is given (src/half, src/http/mhd.c).
 LIBRARY_NAME = re.compile(rb"(?<=\0)lib[A-Za-z0-9_+-]+\.so\.\d+(?=\0)")
 # As Debian's copyright files have them.
 LICENCES = {"libc6": "LGPL-2.1-or-later", "libgcc-s1": "GPL-3.0-or-later WITH GCC-exception-3.1",

@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "admin/admin_internal.h"
+#include "admin/console.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "daemon/config.h"
+#include "http/origin.h"
 #include "os/clock.h"
 #include "pawl/error.h"
 
@@ -97,17 +99,12 @@ static void *admin_run(void *arg)
         wait_for_news(a);
     }
     answers_end(a);
+    admin_console_stop(a->console);
     run_ports(a);
     return NULL;
 }
 
 /* ---- from outside ---- */
-
-static bool is_loopback(const char *address)
-{
-    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0 ||
-           strcmp(address, "localhost") == 0;
-}
 
 static void want_port(struct admin *a, int i, const char *address, int port, bool metrics_only)
 {
@@ -115,7 +112,7 @@ static void want_port(struct admin *a, int i, const char *address, int port, boo
                                       .address = address,
                                       .wanted = port,
                                       .metrics_only = metrics_only,
-                                      .is_loopback = is_loopback(address)};
+                                      .is_loopback = origin_is_loopback(address)};
     exchange_listen(&a->ports[i]);
     a->ports[i].try_again_us = clock_monotonic_us() + LISTEN_AGAIN_US;
 }
@@ -127,6 +124,7 @@ static void admin_free(struct admin *a)
             MHD_stop_daemon(a->ports[i].daemon);
         }
     }
+    admin_console_free(a->console);
     answers_fini(a);
     strbuf_fini(&a->file_text);
     if (a->wake_fd >= 0) {
@@ -180,10 +178,18 @@ struct admin *admin_open(const struct config *c)
     return a;
 }
 
+static void wake(void *arg)
+{
+    const struct admin *a = arg;
+
+    eventfd_write(a->wake_fd, 1);
+}
+
 void admin_serve(struct admin *a, struct host *host)
 {
     if (a != NULL) {
         atomic_store(&a->host, host);
+        atomic_store(&a->console, admin_console_new(a->config, host, wake, a));
     }
 }
 

@@ -8,9 +8,9 @@
 
 #include "admin/admin.h"
 #include "admin/commands.h"
-#include "admin/mhd.h"
 #include "base/list.h"
 #include "daemon/host.h"
+#include "http/mhd.h"
 #include "os/thread.h"
 
 /* What all who ask together can make the server hold; links of each port. */
@@ -54,14 +54,18 @@ struct question {
     int64_t took_us;
 };
 
+struct admin_console;
+struct front_exchange;
+
 struct admin {
     const struct config *config;
     struct strbuf file_text; /* of zoo.cfg */
     bool has_file_text;
     struct thread thread;
-    int wake_fd;               /* any thread writes to it */
-    _Atomic bool stop_wanted;  /* any thread's */
-    struct host *_Atomic host; /* NULL: it is being opened */
+    int wake_fd;                           /* any thread writes to it */
+    _Atomic bool stop_wanted;              /* any thread's */
+    struct host *_Atomic host;             /* NULL: it is being opened */
+    struct admin_console *_Atomic console; /* NULL: not wanted, or not yet */
     struct admin_port ports[2];
     struct list links;   /* struct admin_link, the oldest first */
     struct list waiting; /* struct exchange, in the order in which they came */
@@ -99,7 +103,8 @@ struct exchange {
     uint8_t body[ADMIN_BODY_MAX];
     size_t body_len;
     bool body_too_long;
-    struct response *response; /* of ANSWERED, unless it is sent already */
+    struct front_exchange *front; /* of the console: all of it is there; NULL otherwise */
+    struct response *response;    /* of ANSWERED, unless it is sent already */
     unsigned status;
 };
 

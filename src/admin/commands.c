@@ -251,6 +251,11 @@ bool command_is_shared(const struct command *c)
     return c->kind == SHOWS || c->kind == SHOWS_ALWAYS;
 }
 
+bool command_is_too_long(const struct command *c, const struct server *s)
+{
+    return c->rows != NULL && c->rows(s) > ROWS_MAX;
+}
+
 void command_index(const char *url, struct strbuf *out)
 {
     for (size_t i = 0; i < N_COMMANDS; i++) {
@@ -314,7 +319,7 @@ static void run(struct answer *a)
         a->error = command_not_serving;
     } else if (c->kind == CHANGES_MUCH && !is_authorized(a)) {
         return;
-    } else if (c->rows != NULL && c->rows(a->server) > ROWS_MAX) {
+    } else if (command_is_too_long(c, a->server)) {
         snprintf(a->text, sizeof(a->text),
                  "The list would have %zu rows, more than the %d that are made while clients wait",
                  c->rows(a->server), ROWS_MAX);

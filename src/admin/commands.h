@@ -26,6 +26,9 @@ bool command_changes(const struct command *c);    /* not only shows something */
 /* What everybody who asks for it now is shown is the same. */
 bool command_is_shared(const struct command *c);
 
+/* Whether what it lists is more than may be made while clients wait. */
+bool command_is_too_long(const struct command *c, const struct server *s);
+
 /* The page with a link to each. */
 void command_index(const char *url, struct strbuf *out);
 

@@ -7,12 +7,13 @@
 #include <unistd.h>
 
 #include "admin/admin_internal.h"
+#include "admin/console.h"
 #include "admin/health.h"
-#include "admin/request.h"
 #include "base/assert.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "daemon/config.h"
+#include "http/origin.h"
 #include "os/clock.h"
 #include "os/socket.h"
 #include "pawl/error.h"
@@ -209,7 +210,7 @@ static enum MHD_Result answer_command(struct exchange *x, const char *name, cons
         return refuse_method(x, command_takes_post(c) ? "POST" : "GET, HEAD");
     }
     if (command_changes(c) &&
-        request_is_foreign(header(x, "Host"), header(x, "Origin"), header(x, "Sec-Fetch-Site"))) {
+        origin_is_foreign(header(x, "Host"), header(x, "Origin"), header(x, "Sec-Fetch-Site"))) {
         return refuse(x, 403, "a page of another site may not change anything here");
     }
     return wait_for_server(x, c);
@@ -249,7 +250,7 @@ static enum MHD_Result answer_whole(struct exchange *x, const char *url, const c
     const char *name = x->port->metrics_only ? NULL : behind_commands(x, url);
     const char *host = header(x, "Host");
 
-    if (x->port->is_loopback && host != NULL && !request_host_is_plain(host)) {
+    if (x->port->is_loopback && host != NULL && !origin_host_is_plain(host)) {
         return refuse(x, 403, "this server is asked by its address or as localhost only");
     }
     if (x->body_too_long) {
@@ -337,6 +338,15 @@ static void take_body(struct exchange *x, const char *data, size_t len)
     x->body_len += len;
 }
 
+static void begin_front(struct exchange *x, const char *url, const char *method)
+{
+    struct admin_console *console = atomic_load(&x->port->admin->console);
+
+    if (console != NULL && !x->port->metrics_only && console_has(url)) {
+        x->front = front_begin(admin_console_front(console), x->connection, url, method);
+    }
+}
+
 /* For the headers, then for each part of the body, then for its end; and once more for who waited,
  * when the answer is there. */
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const char *url,
@@ -355,12 +365,20 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
         *context = x;
         port->admin->n_requests++;
         link_note(port->admin, link_of(c), true);
+        begin_front(x, url, method);
         return MHD_YES;
     }
     if (*len > 0) {
-        take_body(x, data, *len);
+        if (x->front != NULL) {
+            front_take(x->front, data, *len);
+        } else {
+            take_body(x, data, *len);
+        }
         *len = 0;
         return MHD_YES;
+    }
+    if (x->front != NULL) {
+        return front_answer(x->front);
     }
     if (x->state == EXCHANGE_ANSWERED) {
         ASSERT(x->response != NULL);
@@ -380,6 +398,9 @@ static void on_completed(void *arg, struct MHD_Connection *c, void **context,
     link_note(port->admin, link_of(c), false);
     if (x != NULL) {
         list_remove(&x->link);
+        if (x->front != NULL) {
+            front_end(x->front);
+        }
         if (x->response != NULL) {
             response_unref(x->response);
         }

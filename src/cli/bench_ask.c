@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/mntr.h"
 #include "cli/words.h"
+#include "look/mntr.h"
 #include "tls/tls.h"
 #include "wire/server_list.h"
 

@@ -19,7 +19,7 @@ extern const struct command command_stat, command_exists, command_watch, command
 extern const struct command command_acl_get, command_acl_set, command_whoami;
 extern const struct command command_config;
 extern const struct command command_find, command_grep, command_du, command_cp, command_mv;
-extern const struct command command_words;
+extern const struct command command_words, command_console;
 extern const struct command command_quota_get, command_quota_set, command_quota_rm, command_txn;
 extern const struct command command_export, command_import, command_diff, command_edit;
 extern const struct command command_reconfig, command_completions;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cli/base64.h"
 #include "cli/text.h"
+#include "look/base64.h"
 #include "wire/path.h"
 
 /* What Apache's server takes. */

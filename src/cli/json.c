@@ -8,8 +8,8 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/strbuf.h"
-#include "cli/base64.h"
 #include "cli/text.h"
+#include "look/base64.h"
 #include "wire/utf8.h"
 
 static int depth;

@@ -16,10 +16,10 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/json.h"
-#include "cli/lock_queue.h"
 #include "cli/owners.h"
 #include "cli/screen.h"
 #include "cli/text.h"
+#include "look/lock_queue.h"
 #include "os/clock.h"
 
 static void print_owner(const struct owner *o)

@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -15,6 +14,7 @@
 #include "cli/json.h"
 #include "cli/text.h"
 #include "cli/walk.h"
+#include "look/places.h"
 
 struct orphan {
     char *path;
@@ -28,33 +28,12 @@ struct collecting {
     size_t n;
 };
 
-/* Ten digits behind a mark of Curator's, kazoo's or ours. */
-static bool is_place(const char *name)
-{
-    static const char *const marks[] = {"lock-",    "lease-",   "__READ__",
-                                        "__WRIT__", "__lock__", "__rlock__"};
-    enum { DIGITS = 10 };
-    size_t len = strlen(name);
-
-    if (len < DIGITS || strspn(name + len - DIGITS, "0123456789") != DIGITS) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-        size_t mark = strlen(marks[i]);
-
-        if (len >= DIGITS + mark && strncmp(name + len - DIGITS - mark, marks[i], mark) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static int collect(const struct walk_node *node, void *arg)
 {
     struct collecting *c = arg;
 
     if (node->depth > 0 && node->has_stat && node->stat.ephemeral_owner == 0 &&
-        node->stat.n_children == 0 && is_place(node->name)) {
+        node->stat.n_children == 0 && place_is_queued(node->name)) {
         c->items = must_realloc(c->items, (c->n + 1) * sizeof(*c->items));
         c->items[c->n++] = (struct orphan){.path = must_strdup(node->path),
                                            .version = node->stat.version,

@@ -1,80 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* locks_why.c - what the waiters of some locks wait for, in sentences, and whether they wait in a
- * circle.
- *
- * Who is ahead of somebody in the queue of a lock keeps it waiting: that is an edge from one
- * session to another. A circle of edges over several locks is a deadlock, unless threads of one
- * session do what looks like it. */
+ * circle. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/memory.h"
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/json.h"
-#include "cli/lock_queue.h"
 #include "cli/text.h"
-
-struct edge {
-    int64_t from, to; /* sessions: the first waits for the second */
-    const char *lock;
-    enum { NEW, ON_THE_WAY, DONE } visit;
-    const struct edge *next; /* on the way: the one that was followed */
-};
-
-struct edges {
-    struct edge *items;
-    size_t n;
-};
+#include "look/wait_graph.h"
 
 /* ---- sentences ---- */
 
-static void print_who(const struct pawl_participant *p)
-{
-    printf("0x%" PRIx64, (uint64_t)p->session_id);
-    if (p->data.len > 0) {
-        fputs(" (", stdout);
-        text_escaped(p->data);
-        putchar(')');
-    }
-}
-
-static void print_since(const struct pawl_participant *p)
-{
-    char since[40];
-
-    text_time(p->since_ms, since, sizeof(since));
-    printf(" since %s", since);
-}
-
-static void print_for_whom(const struct lock_queue *q, size_t i)
-{
-    size_t ahead;
-
-    if (lock_queue_behind(q, i, &ahead)) {
-        fputs(" for ", stdout);
-        print_who(q->items[ahead]);
-        puts(lock_queue_holds(q, ahead) ? ", which holds it" : ", which waits itself");
-    } else {
-        printf(" for one of %zu leases\n", q->n_leases);
-    }
-}
-
 static void explain_text(const char *lock, const struct lock_queue *q, size_t i)
 {
-    bool holds = lock_queue_holds(q, i);
+    struct strbuf sentence;
 
-    text_escaped(pawl_str(lock));
-    fputs(": ", stdout);
-    print_who(q->items[i]);
-    fputs(!holds ? " waits" : q->is_semaphore ? " has a lease" : " holds it", stdout);
-    print_since(q->items[i]);
-    if (holds) {
-        putchar('\n');
-    } else {
-        print_for_whom(q, i);
-    }
+    strbuf_init(&sentence, STRBUF_NO_LIMIT);
+    strbuf_printf(&sentence, "%s: ", lock);
+    wait_explain(q, i, &sentence);
+    text_line((struct pawl_bytes){sentence.data, sentence.len});
+    strbuf_fini(&sentence);
 }
 
 static void explain_json(const char *lock, const struct lock_queue *q, size_t i)
@@ -113,53 +59,23 @@ static void explain(const struct cli *cli, const char *lock, const struct lock_q
 
 /* ---- circles ---- */
 
-static void add_edges(struct edges *e, const char *lock, const struct lock_queue *q)
+/* Each edge leads to the next of its circle, or into it. */
+static size_t first_in_circle(const struct wait_graph *g)
 {
-    for (size_t i = 0; i < q->n; i++) {
-        for (size_t ahead = 0; ahead < i; ahead++) {
-            int64_t from = q->items[i]->session_id, to = q->items[ahead]->session_id;
+    size_t at = 0;
 
-            if (lock_queue_excludes(q, ahead, i) && from != to) {
-                e->items = must_realloc(e->items, (e->n + 1) * sizeof(*e->items));
-                e->items[e->n++] = (struct edge){.from = from, .to = to, .lock = lock};
-            }
-        }
+    while (!g->edges[at].is_in_circle) {
+        at++;
     }
+    for (size_t i = 0; i < g->n; i++) {
+        at = g->edges[at].next;
+    }
+    return at;
 }
 
-/* The first edge of a circle that can be reached by `at`, or NULL. As deep as there are sessions
- * that wait for each other. */
-static const struct edge *circle_from(struct edges *e, struct edge *at)
+static void print_circle(const struct cli *cli, const struct wait_graph *g)
 {
-    const struct edge *found = NULL;
-
-    if (at->visit != NEW) {
-        return at->visit == ON_THE_WAY ? at : NULL;
-    }
-    at->visit = ON_THE_WAY;
-    for (size_t i = 0; i < e->n && found == NULL; i++) {
-        if (e->items[i].from == at->to) {
-            at->next = &e->items[i];
-            found = circle_from(e, &e->items[i]);
-        }
-    }
-    at->visit = DONE;
-    return found;
-}
-
-static const struct edge *find_circle(struct edges *e)
-{
-    const struct edge *found = NULL;
-
-    for (size_t i = 0; i < e->n && found == NULL; i++) {
-        found = circle_from(e, &e->items[i]);
-    }
-    return found;
-}
-
-static void print_circle(const struct cli *cli, const struct edge *first)
-{
-    const struct edge *at = first;
+    size_t first = first_in_circle(g), at = first;
 
     if (cli->json) {
         json_open(NULL, '{');
@@ -168,18 +84,20 @@ static void print_circle(const struct cli *cli, const struct edge *first)
         fputs("they wait in a circle:", stdout);
     }
     do {
+        const struct wait_edge *e = &g->edges[at];
+
         if (cli->json) {
             json_open(NULL, '{');
-            json_hex("session", (uint64_t)at->from);
-            json_text("lock", at->lock);
-            json_hex("waits_for", (uint64_t)at->to);
+            json_hex("session", (uint64_t)e->from);
+            json_text("lock", e->lock);
+            json_hex("waits_for", (uint64_t)e->to);
             json_close('{');
         } else {
             printf("%s 0x%" PRIx64 " for 0x%" PRIx64 " at ", at == first ? "" : ",",
-                   (uint64_t)at->from, (uint64_t)at->to);
-            text_escaped(pawl_str(at->lock));
+                   (uint64_t)e->from, (uint64_t)e->to);
+            text_escaped(pawl_str(e->lock));
         }
-        at = at->next;
+        at = e->next;
     } while (at != first);
     if (cli->json) {
         json_close('[');
@@ -191,7 +109,7 @@ static void print_circle(const struct cli *cli, const struct edge *first)
 
 /* ---- the command ---- */
 
-static int explain_lock(struct cli *cli, const char *lock, struct edges *e)
+static int explain_lock(struct cli *cli, const char *lock, struct wait_graph *g)
 {
     struct lock_queue q;
     int err = lock_queue_read(cli->client, lock, &q);
@@ -200,32 +118,30 @@ static int explain_lock(struct cli *cli, const char *lock, struct edges *e)
         return cli_report(cli, lock, err);
     }
     explain(cli, lock, &q);
-    add_edges(e, lock, &q);
+    wait_graph_add(g, lock, &q);
     lock_queue_fini(&q);
     return EXIT_OK;
 }
 
 static int run_why(struct cli *cli, const struct args *args)
 {
-    struct edges e = {0};
-    const struct edge *circle;
+    struct wait_graph g = {0};
     int status = EXIT_OK;
 
     if (cli->json) {
         json_open(NULL, '[');
     }
     for (int i = 0; i < args->n_words && status == EXIT_OK; i++) {
-        status = explain_lock(cli, args->words[i], &e);
+        status = explain_lock(cli, args->words[i], &g);
     }
-    circle = status == EXIT_OK ? find_circle(&e) : NULL;
-    if (circle != NULL) {
-        print_circle(cli, circle);
+    if (status == EXIT_OK && wait_graph_find_circles(&g) > 0) {
+        print_circle(cli, &g);
         status = EXIT_NO;
     }
     if (cli->json) {
         json_close('[');
     }
-    free(e.items);
+    wait_graph_fini(&g);
     return status;
 }
 

@@ -62,6 +62,7 @@ static const struct command *const commands[] = {
     &command_mv,
     &command_words,
     &command_top,
+    &command_console,
     &command_sessions,
     &command_ephemerals,
     &command_quota_get,

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cli/cons.h"
 #include "cli/words.h"
+#include "look/cons.h"
 #include "os/clock.h"
 
 enum { PATIENCE_MS = 1000 };

@@ -9,12 +9,12 @@
 #include "base/memory.h"
 #include "base/strbuf.h"
 #include "cli/args.h"
-#include "cli/base64.h"
 #include "cli/commands.h"
 #include "cli/event.h"
 #include "cli/json.h"
 #include "cli/text.h"
 #include "cli/walk.h"
+#include "look/base64.h"
 
 static const struct option_spec no_options[] = {{0, NULL, NULL, NULL}};
 

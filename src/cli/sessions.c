@@ -7,11 +7,11 @@
 
 #include "cli/args.h"
 #include "cli/commands.h"
-#include "cli/cons.h"
 #include "cli/json.h"
 #include "cli/text.h"
 #include "cli/walk.h"
 #include "cli/words.h"
+#include "look/cons.h"
 
 static const struct option_spec no_options[] = {{0, NULL, NULL, NULL}};
 

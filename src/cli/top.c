@@ -11,10 +11,10 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/json.h"
-#include "cli/mntr.h"
 #include "cli/screen.h"
 #include "cli/text.h"
 #include "cli/words.h"
+#include "look/mntr.h"
 #include "os/clock.h"
 
 enum { INTERVAL_MS = 2000 };

@@ -10,6 +10,9 @@ struct server_list;
 struct server_place;
 struct tls_context;
 
+/* Of an answer. */
+enum { WORDS_ANSWER_MAX = 256 << 20 };
+
 /* What zks:// needs to ask these servers; NULL for a list without. EXIT_OK, or the failure was
  * reported. */
 int words_open_tls(const struct cli *cli, const struct server_list *list, struct tls_context **out);

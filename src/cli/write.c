@@ -10,13 +10,13 @@
 #include "base/memory.h"
 #include "base/strbuf.h"
 #include "cli/args.h"
-#include "cli/base64.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/json.h"
 #include "cli/remove.h"
 #include "cli/text.h"
 #include "cli/walk.h"
+#include "look/base64.h"
 #include "wire/path.h"
 
 static bool version_of(const struct args *args, struct cli *cli, struct pawl_condition *out)

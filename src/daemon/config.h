@@ -168,6 +168,8 @@ struct config {
         int port; /* 0: any free one */
         int64_t idle_ms;
         char *command_url;
+        bool console;
+        char *console_servers; /* NULL: those of the configuration that have a port for clients */
     } admin;
 
     struct {

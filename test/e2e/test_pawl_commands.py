@@ -36,10 +36,10 @@ COMMANDS = {
     "at": ["-D", "{data}", "end", "ls", "/"], "bench": ["-y", "-n", "10", "reads"], "ensemble init": ["{dir}/ensemble{n}", "3"],
     "ensemble rescue": ["-y", "{dir}/rescued{n}", "{data}"],
     "server start": None, "server stop": None, "server status": None, "server restart": None, "server print-cmd": None,
-    "doctor": None, "completions": ["bash"], "shell": ["{dir}/script"], "help": ["lock"], "redo": None, "connect": [],
+    "doctor": None, "console": None, "completions": ["bash"], "shell": ["{dir}/script"], "help": ["lock"], "redo": None, "connect": [],
     "close": [], "printwatches": [], "addauth": ["digest", "me:me"], "getEphemerals": [], "removewatches": None,
     "version": [], "quit": []}
-# None: needs more than arguments, and has a test of its own: test_pawl_recipes, _shell, _server, _doctor; _exchange.
+# None: needs more than arguments, and has a test of its own: test_pawl_recipes, _shell, _server, _doctor, _exchange; test_console.
 
 # Nor where the server answers no words that it does not by itself.
 NOT_IN_A_CHROOT = {"quota get", "quota set", "quota rm", "sessions", "top"}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "http/origin.h"
 
 static void try_headers(const char *text, const char *second)
 {
@@ -15,10 +16,10 @@ static void try_headers(const char *text, const char *second)
         MUST(scheme.len > 0 && memchr(scheme.data, ' ', scheme.len) == NULL);
         MUST(scheme.len + credentials.len <= strlen(text));
     }
-    if (request_host_is_plain(text)) {
+    if (origin_host_is_plain(text)) {
         MUST(strlen(text) > 0 && strchr("[0123456789abcdefABCDEFlL:", text[0]) != NULL);
     }
-    if (!request_is_foreign(text, second, NULL)) { /* it names this very host */
+    if (!origin_is_foreign(text, second, NULL)) { /* it names this very host */
         MUST(strlen(second) == strlen(text) + strlen("http://"));
     }
     if (request_long(text, &number)) {

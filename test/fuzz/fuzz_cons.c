@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A line of the word cons, and the answer to mntr: what is found in it lies in it. */
-#include "cli/cons.h"
-#include "cli/mntr.h"
 #include "fuzz.h"
+#include "look/cons.h"
+#include "look/mntr.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A line for pawl import: it is a node, or it is said why not. */
-#include "cli/base64.h"
 #include "cli/import_line.h"
 #include "fuzz.h"
+#include "look/base64.h"
 #include "wire/path.h"
 
 static void encode_again(const struct imported *n)

@@ -176,6 +176,25 @@ static void seed_path(const char *row, void *arg)
     seed("utf8", -1, bytes_of(bytes, vectors_hex(row, bytes, sizeof(bytes))));
 }
 
+static void seed_console(void)
+{
+    static const char *const texts[] = {
+        "b{\"path\": \"/n\", \"data\": \"AAE=\", \"version\": 0, \"mode\": \"container\", \"acl\": "
+        "[{\"scheme\": \"world\", \"id\": \"anyone\", \"perms\": \"cdrwa\"}]}",
+        "b{\"user\": \"bob\", \"password\": \"x\", \"text\": \"[[\\\"\"}",
+        "ta=1; pawl=abc; b=2",
+        "t/a/b",
+        "t_c_1-lock-0000000007",
+        "tapplication/json; charset=utf-8",
+        "t999",
+        "mserver.3=[::1]:2888:3888:observer;0.0.0.0:2181",
+    };
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        seed("console", -1, bytes_str(texts[i]));
+    }
+}
+
 static void seed_admin(void)
 {
     static const char *const texts[] = {"digest bob:secret",
@@ -483,6 +502,7 @@ int main(int argc, char **argv)
     vectors_client(path, seed_line, NULL);
     vectors_table(path, "path-check", seed_path, NULL);
     seed_admin();
+    seed_console();
     snprintf(path, sizeof(path), "%s/quorum", vectors);
     each_file(path, seed_quorum_file);
     snprintf(path, sizeof(path), "%s/datadir", vectors);

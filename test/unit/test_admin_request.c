@@ -2,6 +2,7 @@
 #include "admin/request.h"
 
 #include "admin/health.h"
+#include "http/origin.h"
 #include "lib/test.h"
 
 static void an_authorization_is_a_scheme_and_the_rest(void **state)
@@ -35,25 +36,25 @@ static void names_that_others_can_have_are_not_plain(void **state)
 
     (void)state;
     for (size_t i = 0; i < TEST_COUNT(plain); i++) {
-        assert_true(request_host_is_plain(plain[i]));
+        assert_true(origin_host_is_plain(plain[i]));
     }
     for (size_t i = 0; i < TEST_COUNT(others); i++) {
-        assert_false(request_host_is_plain(others[i]));
+        assert_false(origin_host_is_plain(others[i]));
     }
 }
 
 static void pages_of_other_sites_are_foreign(void **state)
 {
     (void)state;
-    assert_false(request_is_foreign("localhost:8080", NULL, NULL)); /* curl */
-    assert_false(request_is_foreign("localhost:8080", "http://localhost:8080", "same-origin"));
-    assert_false(request_is_foreign("localhost:8080", NULL, "none")); /* typed in */
-    assert_true(request_is_foreign("localhost:8080", NULL, "cross-site"));
-    assert_true(request_is_foreign("localhost:8080", NULL, "same-site"));
-    assert_true(request_is_foreign("localhost:8080", "http://evil.example", NULL));
-    assert_true(request_is_foreign("localhost:8080", "http://localhost:8081", NULL));
-    assert_true(request_is_foreign("localhost:8080", "null", NULL));
-    assert_true(request_is_foreign(NULL, "http://localhost", NULL));
+    assert_false(origin_is_foreign("localhost:8080", NULL, NULL)); /* curl */
+    assert_false(origin_is_foreign("localhost:8080", "http://localhost:8080", "same-origin"));
+    assert_false(origin_is_foreign("localhost:8080", NULL, "none")); /* typed in */
+    assert_true(origin_is_foreign("localhost:8080", NULL, "cross-site"));
+    assert_true(origin_is_foreign("localhost:8080", NULL, "same-site"));
+    assert_true(origin_is_foreign("localhost:8080", "http://evil.example", NULL));
+    assert_true(origin_is_foreign("localhost:8080", "http://localhost:8081", NULL));
+    assert_true(origin_is_foreign("localhost:8080", "null", NULL));
+    assert_true(origin_is_foreign(NULL, "http://localhost", NULL));
 }
 
 static void assert_percentage(const char *body, const char *wrong, int value)

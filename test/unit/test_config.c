@@ -349,6 +349,8 @@ static const struct value_case value_cases[] = {
     INT("admin.serverPort", "8081", admin.port, 8081),
     INT64("admin.idleTimeout", "500", admin.idle_ms, 500),
     STRING("admin.commandURL", "/zk/commands", admin.command_url, "/zk/commands"),
+    BOOLEAN("admin.console", "false", admin.console, false),
+    STRING("admin.consoleServers", "a:2181,b:2181", admin.console_servers, "a:2181,b:2181"),
     STRING("metricsProvider.className", "x.NullMetricsProvider", metrics.provider,
            "x.NullMetricsProvider"),
     STRING("metricsProvider.httpHost", "10.0.0.2", metrics.address, "10.0.0.2"),

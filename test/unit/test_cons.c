@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A line of the word cons, as Apache's server prints it. */
-#include "cli/cons.h"
+#include "look/cons.h"
 
 #include "lib/test.h"
 

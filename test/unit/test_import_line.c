@@ -2,8 +2,8 @@
 /* A node as a line of JSON: what is taken, and what is refused and why. */
 #include "cli/import_line.h"
 
-#include "cli/base64.h"
 #include "lib/test.h"
+#include "look/base64.h"
 
 static const char *why_not(const char *line, bool without_acls)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values by their names in what servers say of themselves. */
-#include "cli/mntr.h"
+#include "look/mntr.h"
 
 #include "lib/test.h"
 

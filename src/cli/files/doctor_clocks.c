@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "cli/cons.h"
 #include "cli/files/doctor.h"
 #include "cli/words.h"
+#include "look/cons.h"
 #include "os/clock.h"
 #include "wire/server_list.h"
 
@@ -119,7 +119,7 @@ void doctor_clock(struct doctor *d, const char *name, const struct server_place 
 
     *out = (struct clock_bounds){0};
     after_ms = clock_wall_ms();
-    strbuf_init(&answer, STRBUF_NO_LIMIT);
+    strbuf_init(&answer, WORDS_ANSWER_MAX);
     if (client != NULL &&
         words_ask_one(d->cli, "cons", place, tls, &answer, why, sizeof(why)) == EXIT_OK) {
         since_ms = since_of(&answer, (uint64_t)pawl_client_session_id(client));

@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 #include "cli/files/doctor.h"
-#include "cli/mntr.h"
 #include "cli/words.h"
+#include "look/mntr.h"
 #include "tls/tls.h"
 
 enum { SLOW_MS = 100, MANY_WAITING = 100, EXPIRED_PER_HOUR = 20 };
@@ -70,7 +70,7 @@ static void look_at_sessions(struct doctor *d, const char *name, const struct se
     char why[1024];
     int64_t expired, uptime_ms;
 
-    strbuf_init(&answer, STRBUF_NO_LIMIT);
+    strbuf_init(&answer, WORDS_ANSWER_MAX);
     if (words_ask_one(d->cli, "mntr", place, tls, &answer, why, sizeof(why)) == EXIT_OK) {
         expired = number_of(&answer, "zk_stale_sessions_expired");
         uptime_ms = number_of(&answer, "zk_uptime");
@@ -97,7 +97,7 @@ static void look_at_server(struct doctor *d, const struct server_place *place, s
     char name[300], why[1024], mode[64];
 
     snprintf(name, sizeof(name), place->port > 0 ? "%s:%d" : "%s", place->name, place->port);
-    strbuf_init(&answer, STRBUF_NO_LIMIT);
+    strbuf_init(&answer, WORDS_ANSWER_MAX);
     c->n++;
     if (words_ask_one(d->cli, "srvr", place, c->tls, &answer, why, sizeof(why)) != EXIT_OK) {
         doctor_tell(d, FINDING_WRONG, name, "start it, or correct the address", "no answer: %s",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base64.h - bytes as letters (RFC 4648, with padding). */
-#ifndef PAWL_CLI_BASE64_H
-#define PAWL_CLI_BASE64_H
+#ifndef PAWL_LOOK_BASE64_H
+#define PAWL_LOOK_BASE64_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  *
  *    /127.0.0.1:57426[1](queued=0,recved=213,sent=214,sid=0x100000f0bc60000,lop=GETD,
  *   est=1794709447229,to=30000,lcxid=0xd4,lzxid=0xd0,lresp=1027690,llat=0,minlat=0,avglat=1,...) */
-#ifndef PAWL_CLI_CONS_H
-#define PAWL_CLI_CONS_H
+#ifndef PAWL_LOOK_CONS_H
+#define PAWL_LOOK_CONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

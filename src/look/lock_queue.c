@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/lock_queue.h"
+#include "look/lock_queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,14 +91,15 @@ void lock_queue_fini(struct lock_queue *q)
     free(q->items);
 }
 
-static bool is_reader(const struct lock_queue *q, size_t i)
+bool lock_queue_is_reader(const struct lock_queue *q, size_t i)
 {
     return strstr(q->items[i]->path, "__READ__") != NULL;
 }
 
 bool lock_queue_excludes(const struct lock_queue *q, size_t ahead, size_t i)
 {
-    return !q->is_semaphore && ahead < i && !(is_reader(q, ahead) && is_reader(q, i));
+    return !q->is_semaphore && ahead < i &&
+           !(lock_queue_is_reader(q, ahead) && lock_queue_is_reader(q, i));
 }
 
 bool lock_queue_behind(const struct lock_queue *q, size_t i, size_t *ahead)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/cons.h"
+#include "look/cons.h"
 
 #include <stdlib.h>
 #include <string.h>

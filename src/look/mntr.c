@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/mntr.h"
+#include "look/mntr.h"
 
 #include <string.h>
 

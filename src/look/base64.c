@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/base64.h"
+#include "look/base64.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define MHD_AS_IT_IS
-#include "admin/mhd.h"
+#include "http/mhd.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mntr.h - the answers to the four-letter words mntr and srvr: lines of a name, a tab or a colon,
  * and a value. */
-#ifndef PAWL_CLI_MNTR_H
-#define PAWL_CLI_MNTR_H
+#ifndef PAWL_LOOK_MNTR_H
+#define PAWL_LOOK_MNTR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  *
  * It brings a TLS library and that one's libraries along: 2.6 MB of memory, which a server without
  * an admin port need not have. Its functions are used by their own names. */
-#ifndef PAWL_ADMIN_MHD_H
-#define PAWL_ADMIN_MHD_H
+#ifndef PAWL_HTTP_MHD_H
+#define PAWL_HTTP_MHD_H
 
 #include <microhttpd.h>
 #include <stdbool.h>
@@ -17,6 +17,7 @@
     X(get_daemon_info)                                    \
     X(get_connection_info)                                \
     X(lookup_connection_value)                            \
+    X(lookup_connection_value_n)                          \
     X(suspend_connection)                                 \
     X(resume_connection)                                  \
     X(queue_response)                                     \
@@ -35,16 +36,17 @@ bool mhd_load(const char **why);
 extern struct mhd mhd;
 
 #ifndef MHD_AS_IT_IS
-#define MHD_start_daemon            mhd.start_daemon
-#define MHD_stop_daemon             mhd.stop_daemon
-#define MHD_run                     mhd.run
-#define MHD_get_timeout             mhd.get_timeout
-#define MHD_get_daemon_info         mhd.get_daemon_info
-#define MHD_get_connection_info     mhd.get_connection_info
-#define MHD_lookup_connection_value mhd.lookup_connection_value
-#define MHD_suspend_connection      mhd.suspend_connection
-#define MHD_resume_connection       mhd.resume_connection
-#define MHD_queue_response          mhd.queue_response
+#define MHD_start_daemon              mhd.start_daemon
+#define MHD_stop_daemon               mhd.stop_daemon
+#define MHD_run                       mhd.run
+#define MHD_get_timeout               mhd.get_timeout
+#define MHD_get_daemon_info           mhd.get_daemon_info
+#define MHD_get_connection_info       mhd.get_connection_info
+#define MHD_lookup_connection_value   mhd.lookup_connection_value
+#define MHD_lookup_connection_value_n mhd.lookup_connection_value_n
+#define MHD_suspend_connection        mhd.suspend_connection
+#define MHD_resume_connection         mhd.resume_connection
+#define MHD_queue_response            mhd.queue_response
 #define MHD_create_response_from_buffer_with_free_callback_cls \
     mhd.create_response_from_buffer_with_free_callback_cls
 #define MHD_add_response_header mhd.add_response_header

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lock_queue.h - who holds a lock or a lease of a semaphore, who waits, and for whom. */
-#ifndef PAWL_CLI_LOCK_QUEUE_H
-#define PAWL_CLI_LOCK_QUEUE_H
+#ifndef PAWL_LOOK_LOCK_QUEUE_H
+#define PAWL_LOOK_LOCK_QUEUE_H
 
 #include <stdbool.h>
 
@@ -18,6 +18,9 @@ struct lock_queue {
 /* PAWL_OK: lock_queue_fini() when done. Nobody there: n is 0. */
 int lock_queue_read(struct pawl_client *c, const char *path, struct lock_queue *out);
 void lock_queue_fini(struct lock_queue *q);
+
+/* Of a read/write lock: shares it with other readers. */
+bool lock_queue_is_reader(const struct lock_queue *q, size_t i);
 
 bool lock_queue_holds(const struct lock_queue *q, size_t i);
 
