@@ -156,6 +156,7 @@ struct recorded_event {
     int64_t zxid;
 };
 
+/* Without PAWL_EVENT_GAP, which depends on whom the client came back to. */
 struct events {
     atomic_int n; /* also read without the lock */
     struct recorded_event items[MAX_RECORDED];

@@ -426,7 +426,7 @@ void on_event(const struct pawl_event *event, void *events)
     struct events *e = events;
 
     pthread_mutex_lock(&happened_lock);
-    if (e->n < MAX_RECORDED) {
+    if (event->type != PAWL_EVENT_GAP && e->n < MAX_RECORDED) {
         struct recorded_event *r = &e->items[e->n++];
 
         r->type = event->type;
