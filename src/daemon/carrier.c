@@ -455,6 +455,7 @@ struct carrier *carrier_new(const struct carrier_options *options)
                                      .stall_ms = init_ms,
                                      .keepalive = options->keepalive,
                                      .tls = options->tls,
+                                     .sasl = options->sasl,
                                      .events = {.arg = c,
                                                 .up = on_carrier_up,
                                                 .down = on_carrier_down,

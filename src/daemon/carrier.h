@@ -57,8 +57,9 @@ struct carrier_options {
     size_t output_bytes;
     size_t backlog_bytes; /* of a leader's records that are not on disk: reading waits */
     bool keepalive;
-    struct peer_tls *tls; /* outlives the carrier; NULL: none */
-    bool listen_on_all;   /* quorumListenOnAllIPs */
+    struct peer_tls *tls;           /* outlives the carrier; NULL: none */
+    const struct member_sasl *sasl; /* the same */
+    bool listen_on_all;             /* quorumListenOnAllIPs */
     struct carrier_host host;
     /* The election's transport. */
     void (*notify)(void *arg, int64_t sid, struct bytes frame);

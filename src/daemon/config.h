@@ -152,6 +152,11 @@ struct config {
         size_t n_supers;
     } sasl;
 
+    struct { /* between members; the file is sasl.jaas_path, or its own */
+        bool enabled, dials, required;
+        char *learner_section, *server_section, *login_path;
+    } member_sasl;
+
     struct config_tls tls; /* for clients */
     bool fips;
     bool core_dumps;      /* though there are secrets */

@@ -13,87 +13,18 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "daemon/dialler.h"
+#include "daemon/election_net_internal.h"
+#include "daemon/member_auth.h"
 #include "daemon/peer_stream.h"
 #include "os/clock.h"
 #include "os/socket.h"
 #include "wire/vote.h"
 
-enum {
-    READ_BYTES_AT_ONCE = 64 * 1024,
-    /* What one connection may have sent without a whole frame. */
-    INPUT_BYTES = NOTIFICATION_BYTES_MAX + 4 + READ_BYTES_AT_ONCE,
-    NAMELESS_MAX = 64,    /* connections that have not said who they are */
-    STRANGERS_MAX = 64,   /* servers that are in no list */
-    CHECK_MS = 100,       /* how often deadlines are looked at, while there are any */
-    KNOCK_AGAIN_MS = 100, /* who was knocked at calls back sooner */
-    /* A lost connection is made again at once, but not over and over with somebody who hangs up:
-     * so often within that time. */
-    REDIALS = 8,
-    REDIALS_WINDOW_MS = 1000
-};
-
-/* What is to be sent to one server, and the connection if there is one. */
-struct election_peer {
-    struct list node;
-    struct election_net *net;
-    int64_t id;
-    bool is_listed;                /* otherwise a stranger */
-    struct election_link *link;    /* NULL: not connected */
-    struct election_link *shaking; /* dialled, with a TLS handshake under way; NULL: none */
-    struct dialler *dialler;
-    struct strbuf waiting; /* a frame of which nothing has left */
-    struct strbuf last;    /* the last one that has, in part at least */
-    char *told;            /* addresses from its hello, for the call back, or NULL */
-    int64_t knock_again_ms;
-    int n_redials; /* since redials_ms */
-    int64_t redials_ms;
-};
-
-struct election_link {
-    struct list node;
-    uv_poll_t poll;
-    struct election_net *net;
-    struct election_peer *peer;    /* NULL: has not said who it is, or was only knocked at */
-    struct election_peer *dialled; /* whom, while the handshake is under way; NULL: it is not */
-    int64_t knocked_at;            /* that server; -1: this is no knock */
-    struct peer_stream stream;
-    char ip[48]; /* "" when we dialled */
-    int64_t deadline_ms;
-    struct strbuf in;
-    struct strbuf out; /* what is being written */
-    size_t out_at;
-    bool closed;
-};
-
-struct election_listener {
-    uv_poll_t poll;
-    struct election_net *net;
-    int fd;
-    bool paused;
-};
-
-struct election_net {
-    struct election_net_options options;
-    struct quorum_config active, next; /* of our own; the next one may be empty */
-    struct strbuf hello;
-    struct list peers;
-    struct list links;
-    size_t n_nameless, n_strangers;
-    int64_t last_anonymous;
-    struct election_listener *listener[ELECTION_LISTENERS_MAX]; /* freed when closed */
-    size_t n_listeners;
-    uv_timer_t check; /* runs while somebody is nameless or a listener paused */
-    size_t n_handles; /* open ones, and connections that are not freed */
-    bool closing;
-    uint8_t buffer[READ_BYTES_AT_ONCE];
-};
-
 static void election_dial(struct election_peer *p);
-static void election_check_soon(struct election_net *net);
 
 /* --- life and death of parts --- */
 
-static void election_net_unref(struct election_net *net)
+void election_net_unref(struct election_net *net)
 {
     ASSERT(net->n_handles > 0);
     if (--net->n_handles == 0) {
@@ -172,11 +103,13 @@ static void election_link_closed(uv_handle_t *handle)
 
     strbuf_fini(&l->in);
     strbuf_fini(&l->out);
+    member_auth_free(l->auth);
+    free(l->host);
     free(l);
     election_net_unref(net);
 }
 
-static void election_close_link(struct election_link *l)
+void election_close_link(struct election_link *l)
 {
     if (l->closed) {
         return;
@@ -231,8 +164,6 @@ static void election_lose_link(struct election_link *l)
 }
 
 /* --- sending --- */
-
-static void election_link_ready(uv_poll_t *poll, int status, int events);
 
 /* Takes the next frame up when the last one has left. False: there is none. */
 static bool election_fill(struct election_link *l)
@@ -295,8 +226,7 @@ void election_net_send(struct election_net *net, int64_t id, struct bytes frame)
 
 /* --- connections --- */
 
-static struct election_link *election_add_link(struct election_net *net,
-                                               const struct peer_stream *stream)
+struct election_link *election_add_link(struct election_net *net, const struct peer_stream *stream)
 {
     struct election_link *l = must_zalloc(sizeof(*l));
 
@@ -437,28 +367,50 @@ static void election_end_knock(struct election_link *l, bool reset)
     }
 }
 
-/* Nothing is in the way any more: who we are is said, and then it is that server's, or was a knock.
- */
-static void election_introduce_us(struct election_peer *p, struct election_link *l)
+/* Nothing is in the way any more: it is that server's, or was a knock. */
+static void election_settle_dialled(struct election_link *l)
 {
-    if (!election_say_hello(l)) {
-        election_close_link(l);
-        election_forget_stranger(p);
-    } else if (p->id > p->net->options.id) {
+    struct election_peer *p = l->dialled;
+
+    p->shaking = NULL;
+    l->dialled = NULL;
+    if (p->id > p->net->options.id) {
         election_knock(p, l);
     } else {
         election_keep(p, l);
     }
 }
 
-static void election_begin_shaking(struct election_peer *p, struct election_link *l)
+/* Who we are is said, and shown if that is wanted. */
+static void election_introduce_us(struct election_link *l)
+{
+    struct election_peer *p = l->dialled;
+
+    if (!election_say_hello(l)) {
+        election_close_link(l);
+        election_forget_stranger(p);
+        return;
+    }
+    l->auth = member_auth_dial(p->net->options.sasl, l->host, &l->out);
+    if (l->auth == NULL) {
+        election_settle_dialled(l);
+    } else {
+        election_flush(l);
+    }
+}
+
+static void election_begin_shaking(struct election_peer *p, struct election_link *l,
+                                   const char *host)
 {
     p->shaking = l;
     l->dialled = p;
+    l->host = must_strdup(host);
     l->deadline_ms = clock_monotonic_ms() + p->net->options.connect_ms;
     election_wait(l);
     election_check_soon(p->net);
 }
+
+static void election_auth_failed(struct election_link *l, const char *why);
 
 static void election_shaking_failed(struct election_link *l, const char *why)
 {
@@ -470,19 +422,49 @@ static void election_shaking_failed(struct election_link *l, const char *why)
     election_forget_stranger(p);
 }
 
-/* After each step; true: the handshake is over, and the link still there. */
-static bool election_shaken(struct election_link *l)
+/* The next step of SASL, with what has come behind the first `skip` bytes. True: the other side is
+ * who it says, or may do without showing it. */
+static bool election_authenticated(struct election_link *l, size_t skip)
 {
-    struct election_peer *p = l->dialled;
+    enum member_auth_step step;
+    const char *why = "";
+    size_t used;
 
-    if (!peer_stream_is_open(&l->stream)) {
-        election_wait(l);
+    do {
+        struct bytes bytes = bytes_of(l->in.data + skip, l->in.len - skip);
+
+        step = member_auth_take(l->auth, bytes, &used, &l->out, &why);
+        if (used > 0) {
+            memmove(l->in.data + skip, bytes.data + used, bytes.len - used);
+            l->in.len -= used;
+        }
+    } while (step == MEMBER_AUTH_MORE && used > 0);
+    election_flush(l); /* what is said last, too */
+    if (l->closed) {
         return false;
     }
-    p->shaking = NULL;
-    l->dialled = NULL;
-    election_introduce_us(p, l);
-    return !l->closed;
+    if (step == MEMBER_AUTH_FAILED) {
+        election_auth_failed(l, why);
+        return false;
+    }
+    if (step != MEMBER_AUTH_MORE) {
+        member_auth_free(l->auth);
+        l->auth = NULL;
+    }
+    return step != MEMBER_AUTH_MORE;
+}
+
+/* After each step; true: the link is that server's. */
+static bool election_shaken(struct election_link *l)
+{
+    if (!peer_stream_is_open(&l->stream)) {
+        election_wait(l);
+    } else if (l->auth == NULL) {
+        election_introduce_us(l);
+    } else if (election_authenticated(l, 0)) {
+        election_settle_dialled(l);
+    }
+    return !l->closed && l->peer != NULL;
 }
 
 static void election_dialled(void *arg, int fd, const char *host, int error)
@@ -503,10 +485,9 @@ static void election_dialled(void *arg, int fd, const char *host, int error)
         return;
     }
     l = election_add_link(net, &stream);
+    election_begin_shaking(p, l, host);
     if (peer_stream_is_open(&stream)) {
-        election_introduce_us(p, l);
-    } else {
-        election_begin_shaking(p, l);
+        election_introduce_us(l);
     }
 }
 
@@ -593,7 +574,17 @@ static void election_consume(struct strbuf *in, size_t used)
     }
 }
 
-/* True when it is known who this is. */
+static void election_auth_failed(struct election_link *l, const char *why)
+{
+    if (l->dialled != NULL) {
+        election_shaking_failed(l, why);
+    } else {
+        log_limited(LOG_WARN, "%s connected to the election port: %s; closed", l->ip, why);
+        election_close_link(l);
+    }
+}
+
+/* True when it is known who this is. The hello stays where it is until that is shown. */
 static bool election_read_hello(struct election_link *l)
 {
     struct hello h = {0};
@@ -603,6 +594,8 @@ static bool election_read_hello(struct election_link *l)
     if (rc == STREAM_BAD) {
         log_limited(LOG_WARN, "%s connected to the election port with something else", l->ip);
         election_close_link(l);
+    } else if (rc == STREAM_WHOLE && l->auth != NULL && !election_authenticated(l, used)) {
+        return false;
     } else if (rc == STREAM_WHOLE) {
         election_take_hello(l, &h);
     }
@@ -632,9 +625,32 @@ static void election_read_frames(struct election_link *l)
     }
 }
 
+/* Of one who has said who it is, shows nothing, and says no more: whether that is allowed. Then it
+ * has knocked, or has nothing to say yet. */
+static bool election_is_plain(struct election_link *l)
+{
+    struct hello h = {0};
+    size_t used = 0;
+
+    if (l->auth == NULL || l->dialled != NULL ||
+        hello_read(strbuf_bytes(&l->in), &h, &used) != STREAM_WHOLE ||
+        !member_auth_is_plain(l->auth, bytes_of(l->in.data + used, l->in.len - used))) {
+        return false;
+    }
+    member_auth_free(l->auth);
+    l->auth = NULL;
+    if (election_read_hello(l)) {
+        election_read_frames(l);
+    }
+    return true;
+}
+
 /* It has failed, or the other side has ended it. */
 static void election_ended(struct election_link *l, bool reset)
 {
+    if (election_is_plain(l) && l->closed) {
+        return;
+    }
     if (l->knocked_at >= 0) {
         if (l->stream.why[0] != '\0') {
             log_limited(LOG_WARN, "server %" PRId64 " cannot be reached for an election: %s",
@@ -642,7 +658,8 @@ static void election_ended(struct election_link *l, bool reset)
         }
         election_end_knock(l, reset);
     } else if (l->dialled != NULL) {
-        election_shaking_failed(l, "TLS: it was closed during the handshake");
+        election_shaking_failed(l, l->auth != NULL ? "SASL: it was closed during the exchange"
+                                                   : "TLS: it was closed during the handshake");
     } else {
         if (l->peer == NULL && l->stream.why[0] != '\0') {
             log_limited(LOG_WARN, "%s connected to the election port: %s; closed", l->ip,
@@ -662,17 +679,20 @@ static void election_receive(struct election_link *l)
         election_ended(l, errno == ECONNRESET);
         return;
     }
-    if (l->knocked_at >= 0 || (l->dialled != NULL && !election_shaken(l))) {
+    if (l->knocked_at >= 0) {
         return;
     }
     strbuf_append(&l->in, l->net->buffer, (size_t)n);
     ASSERT(!l->in.failed);
+    if (l->dialled != NULL && !election_shaken(l)) {
+        return;
+    }
     if (l->peer != NULL || election_read_hello(l)) {
         election_read_frames(l);
     }
 }
 
-static void election_link_ready(uv_poll_t *poll, int status, int events)
+void election_link_ready(uv_poll_t *poll, int status, int events)
 {
     struct election_link *l = poll->data;
 
@@ -690,55 +710,6 @@ static void election_link_ready(uv_poll_t *poll, int status, int events)
     }
 }
 
-/* --- accepting --- */
-
-/* Who has been silent for longest makes room. */
-static void election_make_room(struct election_net *net)
-{
-    struct list *item;
-
-    if (net->n_nameless < NAMELESS_MAX) {
-        return;
-    }
-    list_for_each (item, &net->links) {
-        struct election_link *l = container_of(item, struct election_link, node);
-
-        if (l->peer == NULL && l->dialled == NULL) {
-            election_close_link(l);
-            return;
-        }
-    }
-}
-
-static void election_accept(uv_poll_t *poll, int status, int events)
-{
-    struct election_listener *listener = poll->data;
-    struct election_net *net = listener->net;
-    struct socket_peer from;
-    struct peer_stream stream;
-    struct election_link *l;
-    int error, fd = socket_accept(listener->fd, net->options.keepalive, &from, &error);
-
-    (void)status;
-    (void)events;
-    if (fd < 0 && error != 0) { /* descriptors or memory: asking again at once would not help */
-        log_limited(LOG_WARN, "the election port cannot accept: %s", strerror(error));
-        listener->paused = true;
-        uv_poll_stop(poll);
-        election_check_soon(net);
-    }
-    if (fd < 0) {
-        return;
-    }
-    election_make_room(net);
-    peer_stream_accepted(&stream, fd, net->options.tls);
-    l = election_add_link(net, &stream);
-    strcpy(l->ip, from.ip);
-    l->deadline_ms = clock_monotonic_ms() + net->options.hello_ms;
-    uv_poll_start(&l->poll, UV_READABLE, election_link_ready);
-    election_check_soon(net);
-}
-
 /* --- deadlines --- */
 
 static void election_check_links(struct election_net *net)
@@ -751,8 +722,9 @@ static void election_check_links(struct election_net *net)
 
         next = item->next;
         if (l->dialled != NULL && now_ms >= l->deadline_ms) {
-            election_shaking_failed(l, "TLS: the handshake does not go on");
-        } else if (l->peer == NULL && now_ms >= l->deadline_ms) {
+            election_shaking_failed(l, l->auth != NULL ? "SASL: the exchange does not go on"
+                                                       : "TLS: the handshake does not go on");
+        } else if (l->peer == NULL && now_ms >= l->deadline_ms && !election_is_plain(l)) {
             if (l->knocked_at < 0) {
                 log_limited(LOG_WARN, "%s connected to the election port and did not say who it is",
                             l->ip);
@@ -766,21 +738,14 @@ static void election_check_all(uv_timer_t *timer)
 {
     struct election_net *net = timer->data;
 
-    for (size_t i = 0; i < net->n_listeners; i++) {
-        struct election_listener *l = net->listener[i];
-
-        if (l->paused) {
-            l->paused = false;
-            uv_poll_start(&l->poll, UV_READABLE, election_accept);
-        }
-    }
+    election_listen_again(net);
     election_check_links(net);
     if (net->n_nameless > 0) {
         election_check_soon(net);
     }
 }
 
-static void election_check_soon(struct election_net *net)
+void election_check_soon(struct election_net *net)
 {
     if (!uv_is_active((uv_handle_t *)&net->check)) {
         uv_timer_start(&net->check, election_check_all, CHECK_MS, 0);
@@ -812,42 +777,6 @@ static void election_make_hello(struct election_net *net)
     strbuf_clear(&net->hello);
     hello_write(&net->hello, &h);
     strbuf_fini(&address);
-}
-
-static void election_listener_closed(uv_handle_t *handle)
-{
-    struct election_listener *l = handle->data;
-    struct election_net *net = l->net;
-
-    free(l);
-    election_net_unref(net);
-}
-
-static void election_unlisten(struct election_net *net)
-{
-    for (size_t i = 0; i < net->n_listeners; i++) {
-        uv_poll_stop(&net->listener[i]->poll);
-        uv_close((uv_handle_t *)&net->listener[i]->poll, election_listener_closed);
-        close(net->listener[i]->fd);
-    }
-    net->n_listeners = 0;
-}
-
-void election_net_listen(struct election_net *net, const int *fds, size_t n)
-{
-    ASSERT(n <= ELECTION_LISTENERS_MAX);
-    election_unlisten(net);
-    for (size_t i = 0; i < n; i++) {
-        struct election_listener *l = must_zalloc(sizeof(*l));
-
-        l->net = net;
-        l->fd = fds[i];
-        uv_poll_init(net->options.loop, &l->poll, fds[i]);
-        l->poll.data = l;
-        uv_poll_start(&l->poll, UV_READABLE, election_accept);
-        net->listener[net->n_listeners++] = l;
-        net->n_handles++;
-    }
 }
 
 /* --- the lists --- */

@@ -25,6 +25,7 @@
 #include "quorum/config.h"
 
 struct election_net;
+struct member_sasl;
 struct peer_tls;
 
 enum { ELECTION_LISTENERS_MAX = 8 };
@@ -35,10 +36,11 @@ struct election_net_options {
     const struct quorum_config *config; /* copied */
     const int *listeners;               /* listening sockets, taken over */
     size_t n_listeners;
-    int connect_ms;       /* cnxTimeout */
-    int hello_ms;         /* how long who connects may take to say who it is */
-    bool keepalive;       /* tcpKeepAlive */
-    struct peer_tls *tls; /* stays the caller's; NULL: none */
+    int connect_ms;                 /* cnxTimeout */
+    int hello_ms;                   /* how long who connects may take to say who it is */
+    bool keepalive;                 /* tcpKeepAlive */
+    struct peer_tls *tls;           /* stays the caller's; NULL: none */
+    const struct member_sasl *sasl; /* the same: behind each hello */
 
     /* Both from the loop, never from inside a call of the net. `payload` is lent. */
     void (*heard)(void *arg, int64_t id, struct bytes payload);

@@ -248,6 +248,7 @@ int host_ensemble_join(struct host *h, int64_t zxid, char *reason, size_t reason
                                              .fail = host_ensemble_fail},
                                     .touches = member_touches,
                                     .tls = host_peer_tls(h),
+                                    .sasl = &h->logins.members,
                                     .member = h->member,
                                     .config_of = lists_change ? member_config_of : NULL,
                                     .members_changed = host_members_changed};

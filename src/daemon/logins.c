@@ -138,6 +138,106 @@ static int clients_of(const struct config *c, struct sasl_login **out, const cha
     return rc == PAWL_ERR_NOT_FOUND ? PAWL_OK : rc;
 }
 
+/* ---- members ---- */
+
+#define LOGIN_KEY "quorum.auth.loginFile"
+
+static int read_own(struct sasl_login *l, struct bytes text, const char *section, char *why,
+                    size_t why_size)
+{
+    int rc = sasl_login_read_self(l, text, why, why_size);
+
+    (void)section;
+    return rc == PAWL_OK ? sasl_login_read_users(l, text, why, why_size) : rc;
+}
+
+/* One of the two, from the plain file or its section. */
+static int read_member(const struct config *c, const char *section, struct sasl_login *l, char *why,
+                       size_t why_size)
+{
+    if (c->member_sasl.login_path != NULL) {
+        return read_file(l, c->member_sasl.login_path, read_own, NULL, why, why_size);
+    }
+    if (c->sasl.jaas_path == NULL) {
+        snprintf(why, why_size,
+                 "there is neither a JAAS file (java.security.auth.login.config) nor "
+                 "quorum.auth.loginFile");
+        return PAWL_ERR_CONFIG;
+    }
+    return read_section(c, section, l, why, why_size);
+}
+
+static int check_member(const struct sasl_login *l, bool accepts, const char *section, char *why,
+                        size_t why_size)
+{
+    if (l->is_kerberos) {
+        snprintf(why, why_size, "section %s: this version has no Kerberos between members",
+                 section);
+    } else if (accepts && l->n_users == 0) {
+        snprintf(why, why_size, "section %s names nobody who may come: user_NAME=\"PASSWORD\"",
+                 section);
+    } else if (!accepts && (l->name == NULL || l->password == NULL)) {
+        snprintf(why, why_size, "section %s has no username and password", section);
+    } else if (sasl_exchange_is_possible(l, accepts, why, why_size)) {
+        return PAWL_OK;
+    }
+    return PAWL_ERR_CONFIG;
+}
+
+static int member_login(const struct config *c, bool accepts, struct sasl_login **out, char *why,
+                        size_t why_size)
+{
+    const char *section = accepts ? c->member_sasl.server_section : c->member_sasl.learner_section;
+    struct sasl_login *l = sasl_login_new();
+    int rc = PAWL_ERR_NO_MEMORY;
+
+    *out = NULL;
+    snprintf(why, why_size, "no memory");
+    if (l != NULL) {
+        rc = read_member(c, section, l, why, why_size);
+        rc = rc == PAWL_OK ? check_member(l, accepts, section, why, why_size) : rc;
+    }
+    if (rc == PAWL_OK) {
+        *out = l;
+        return PAWL_OK;
+    }
+    sasl_login_unref(l);
+    return rc;
+}
+
+/* Both are needed as soon as it is enabled, as in Java; ours is used when it is to be. */
+static int members_of(const struct config *c, struct member_sasl *out, char *why, size_t why_size)
+{
+    struct sasl_login *dials;
+    int rc;
+
+    *out = (struct member_sasl){.is_required = c->member_sasl.required};
+    if (!c->member_sasl.enabled || !config_is_ensemble(c)) {
+        return PAWL_OK;
+    }
+    rc = member_login(c, true, &out->accepts, why, why_size);
+    if (rc != PAWL_OK) {
+        return rc;
+    }
+    rc = member_login(c, false, &dials, why, why_size);
+    if (rc != PAWL_OK) {
+        sasl_login_unref(out->accepts);
+        *out = (struct member_sasl){0};
+    } else if (c->member_sasl.dials) {
+        out->dials = dials;
+    } else {
+        sasl_login_unref(dials);
+    }
+    return rc;
+}
+
+static void members_fini(struct member_sasl *m)
+{
+    sasl_login_unref(m->accepts);
+    sasl_login_unref(m->dials);
+    *m = (struct member_sasl){0};
+}
+
 /* ---- checks ---- */
 
 bool logins_has_clients(const struct config *c)
@@ -187,11 +287,32 @@ static void warn_without_clients(struct config *c)
     }
 }
 
+static void check_members(struct config *c, struct config_lines *errors)
+{
+    struct config_place place = config_place_of(c, "quorum.auth.enableSasl");
+    char why[LOGINS_WHY_BYTES];
+    struct member_sasl m;
+
+    if (members_of(c, &m, why, sizeof(why)) != PAWL_OK) {
+        config_fault(errors, &place, "quorum.auth.enableSasl", "%s", why);
+        return;
+    }
+    if (m.accepts != NULL && !m.is_required) {
+        config_warn(c, &place, "quorum.auth.enableSasl",
+                    "members without a password are let in until quorum.auth.serverRequireSasl is "
+                    "true as well");
+    }
+    warn_of_mode(c, LOGIN_KEY, c->member_sasl.login_path);
+    members_fini(&m);
+}
+
 void logins_check(struct config *c, struct config_lines *errors)
 {
     char why[LOGINS_WHY_BYTES];
     struct sasl_login *l;
     const char *key;
+
+    check_members(c, errors);
 
     if (clients_of(c, &l, &key, why, sizeof(why)) != PAWL_OK) {
         struct config_place place = config_place_of(c, key);
@@ -251,6 +372,7 @@ static void stamp_all(const struct config *c, struct secure_stamp *out)
 {
     secure_stamp_of(path_of(c->sasl.jaas_path), &out[0]);
     secure_stamp_of(c->sasl.users_path, &out[1]);
+    secure_stamp_of(c->member_sasl.login_path, &out[2]);
 }
 
 static void take_over(struct logins *l, struct sasl_login *fresh)
@@ -274,16 +396,38 @@ int logins_open(struct logins *l, const struct config *c, char *why, size_t why_
     if (rc == PAWL_OK && fresh != NULL) {
         take_over(l, fresh);
     }
+    rc = rc == PAWL_OK ? members_of(c, &l->members, why, why_size) : rc;
+    if (rc == PAWL_OK && l->members.accepts != NULL) {
+        log_info("SASL: members %s, and those that come %s",
+                 l->members.dials != NULL ? "are shown our password" : "are not shown our password",
+                 l->members.is_required ? "must show theirs" : "may show theirs");
+    }
     return rc;
 }
 
 void logins_close(struct logins *l)
 {
+    members_fini(&l->members);
     sasl_login_unref(l->clients);
     l->clients = NULL;
 }
 
-static void reload(struct logins *l, const struct config *c)
+static void reload_members(struct logins *l, const struct config *c)
+{
+    char why[LOGINS_WHY_BYTES];
+    struct member_sasl fresh;
+
+    if (members_of(c, &fresh, why, sizeof(why)) == PAWL_OK) {
+        members_fini(&l->members);
+        l->members = fresh;
+    } else {
+        log_error("SASL: the passwords of members have changed but cannot be used, those from "
+                  "before stay: %s",
+                  why);
+    }
+}
+
+static void reload_clients(struct logins *l, const struct config *c)
 {
     char why[LOGINS_WHY_BYTES] = "nobody is named any more";
     struct sasl_login *fresh;
@@ -301,13 +445,19 @@ void logins_look(struct logins *l, const struct config *c, int64_t now_ms, bool 
 {
     struct secure_stamp fresh[LOGINS_FILES];
 
-    if (l->clients == NULL || (!now && (!c->sasl.reload || now_ms - l->looked_ms < LOOK_MS))) {
+    if ((l->clients == NULL && l->members.accepts == NULL) ||
+        (!now && (!c->sasl.reload || now_ms - l->looked_ms < LOOK_MS))) {
         return;
     }
     l->looked_ms = now_ms;
     stamp_all(c, fresh);
     if (now || memcmp(fresh, l->stamps, sizeof(fresh)) != 0) {
         memcpy(l->stamps, fresh, sizeof(fresh));
-        reload(l, c);
+        if (l->clients != NULL) {
+            reload_clients(l, c);
+        }
+        if (l->members.accepts != NULL) {
+            reload_members(l, c);
+        }
     }
 }

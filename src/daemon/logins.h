@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/member_auth.h"
 #include "daemon/secure.h"
 #include "server/sasl_gate.h"
 
@@ -17,11 +18,12 @@ struct config;
 struct config_lines;
 struct sasl_login;
 
-enum { LOGINS_FILES = 2, LOGINS_WHY_BYTES = 1024 };
+enum { LOGINS_FILES = 3, LOGINS_WHY_BYTES = 1024 };
 
 struct logins {
     struct sasl_gate gate;      /* for the server */
     struct sasl_login *clients; /* NULL: none can authenticate */
+    struct member_sasl members; /* all NULL: they do without */
     struct secure_stamp stamps[LOGINS_FILES];
     int64_t looked_ms;
 };

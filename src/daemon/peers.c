@@ -171,6 +171,7 @@ static struct election_net *peers_start_election(struct peers *p, struct electio
                                                (int)(c->ensemble.sync_limit * c->server.tick_ms),
                                            .keepalive = c->ensemble.tcp_keepalive,
                                            .tls = p->options.tls,
+                                           .sasl = p->options.sasl,
                                            .heard = on_election_heard,
                                            .refused = on_election_refused,
                                            .arg = p};
@@ -207,6 +208,7 @@ static struct carrier *peers_start_carrier(struct peers *p)
         .backlog_bytes = BACKLOG_BYTES,
         .keepalive = c->ensemble.tcp_keepalive,
         .tls = p->options.tls,
+        .sasl = p->options.sasl,
         .listen_on_all = c->ensemble.listen_on_all,
         .host = p->options.host,
         .notify = on_election_notify,

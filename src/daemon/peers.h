@@ -10,6 +10,7 @@
 #include "daemon/carrier.h"
 
 struct config;
+struct member_sasl;
 struct peer_tls;
 struct peers;
 
@@ -28,7 +29,8 @@ struct peers_options {
     uv_loop_t *loop;
     const struct config *config; /* stays the caller's; members as they were at the start */
     struct log_jobs *jobs;
-    struct peer_tls *tls; /* outlives the peers; NULL: none */
+    struct peer_tls *tls;           /* outlives the peers; NULL: none */
+    const struct member_sasl *sasl; /* the same */
     struct carrier_host host;
     void (*touches)(void *member, struct strbuf *out); /* of quorum.h */
     /* Of quorum.h; NULL: the members are for ever those of `config`. */

@@ -62,6 +62,7 @@ static void link_free(struct net_link *l)
         part_free(container_of(l->parts.next, struct out_part, link));
     }
     strbuf_fini(&l->input);
+    member_auth_free(l->auth);
     free(l);
 }
 
@@ -111,7 +112,7 @@ void quorum_link_lost(struct net_link *l, const char *reason)
     }
 }
 
-void quorum_link_up(struct net_link *l)
+static void link_up(struct net_link *l)
 {
     const struct quorum_net_events *events = &l->net->options.events;
 
@@ -120,6 +121,11 @@ void quorum_link_up(struct net_link *l)
 }
 
 static void on_link_ready(uv_poll_t *poll, int status, int events);
+
+static bool link_is_written(const struct net_link *l)
+{
+    return l->state == OPEN || l->state == ENDING || l->auth != NULL;
+}
 
 static bool link_is_read(const struct net_link *l)
 {
@@ -133,8 +139,7 @@ void quorum_link_wait(struct net_link *l)
     if (link_is_read(l)) {
         events |= UV_READABLE;
     }
-    if ((l->is_full && (l->state == OPEN || l->state == ENDING)) ||
-        peer_stream_has_output(&l->stream)) {
+    if ((l->is_full && link_is_written(l)) || peer_stream_has_output(&l->stream)) {
         events |= UV_WRITABLE;
     }
     if (events != l->events) {
@@ -163,6 +168,51 @@ struct net_link *quorum_link_new(struct quorum_net *n, const struct peer_stream 
     quorum_link_wait(l);
     link_check(l);
     return l;
+}
+
+/* ---- authenticating ---- */
+
+static struct out_part *part_new(struct net_link *l)
+{
+    struct out_part *p = must_zalloc(sizeof(*p));
+
+    strbuf_init(&p->bytes, STRBUF_NO_LIMIT);
+    list_push_back(&l->parts, &p->link);
+    return p;
+}
+
+static struct out_part *last_part(struct net_link *l)
+{
+    struct out_part *p =
+        list_empty(&l->parts) ? NULL : container_of(l->parts.prev, struct out_part, link);
+
+    return p != NULL && p->stream == 0 ? p : part_new(l);
+}
+
+static void link_flush(struct net_link *l);
+
+/* Who has come may be greeted now; who was dialled is there. */
+static void link_authenticated(struct net_link *l)
+{
+    member_auth_free(l->auth);
+    l->auth = NULL;
+    if (l->state == SHAKING) {
+        link_up(l);
+    }
+}
+
+void quorum_link_shaken(struct net_link *l)
+{
+    struct out_part *p = last_part(l);
+
+    l->auth = member_auth_dial(l->net->options.sasl, l->host, &p->bytes);
+    ASSERT(!p->bytes.failed); /* out of memory */
+    if (l->auth == NULL) {
+        link_up(l);
+        return;
+    }
+    l->n_packets += p->bytes.len;
+    l->is_dirty = true; /* leaves at the end of the turn: who is called here may not end the link */
 }
 
 /* ---- coming in ---- */
@@ -254,6 +304,30 @@ static size_t link_take_diverted(struct net_link *l, struct bytes bytes)
     return used;
 }
 
+/* How much was used. What is to be said leaves at once: the link may end with it. */
+static size_t link_take_auth(struct net_link *l, struct bytes bytes)
+{
+    struct out_part *p = last_part(l);
+    size_t before = p->bytes.len, used = 0;
+    const char *why = "";
+    enum member_auth_step step = member_auth_take(l->auth, bytes, &used, &p->bytes, &why);
+
+    ASSERT(!p->bytes.failed); /* out of memory */
+    l->n_packets += p->bytes.len - before;
+    link_flush(l);
+    if (l->state == CLOSED) {
+        return 0;
+    }
+    if (step == MEMBER_AUTH_FAILED) {
+        quorum_link_lost(l, why);
+        return 0;
+    }
+    if (step != MEMBER_AUTH_MORE) {
+        link_authenticated(l);
+    }
+    return step == MEMBER_AUTH_PLAIN ? link_take_packet(l, bytes) : used;
+}
+
 /* How much was used. */
 static size_t link_take(struct net_link *l, struct bytes bytes)
 {
@@ -262,7 +336,9 @@ static size_t link_take(struct net_link *l, struct bytes bytes)
     while (used > 0 && at < bytes.len && link_is_read(l)) {
         struct bytes rest = bytes_of(bytes.data + at, bytes.len - at);
 
-        used = l->is_diverted ? link_take_diverted(l, rest) : link_take_packet(l, rest);
+        used = l->auth != NULL  ? link_take_auth(l, rest)
+               : l->is_diverted ? link_take_diverted(l, rest)
+                                : link_take_packet(l, rest);
         at += used;
     }
     return at;
@@ -289,8 +365,8 @@ static void link_receive(struct net_link *l)
         quorum_link_lost(l, "the other side closed it, or cannot be reached");
         return;
     }
-    if (l->state == SHAKING && peer_stream_is_open(&l->stream)) {
-        quorum_link_up(l);
+    if (l->state == SHAKING && l->auth == NULL && peer_stream_is_open(&l->stream)) {
+        quorum_link_shaken(l);
     }
     l->heard_ms = quorum_net_now(n);
     if (l->input.len > 0) {
@@ -310,23 +386,6 @@ static void link_receive(struct net_link *l)
 }
 
 /* ---- going out ---- */
-
-static struct out_part *part_new(struct net_link *l)
-{
-    struct out_part *p = must_zalloc(sizeof(*p));
-
-    strbuf_init(&p->bytes, STRBUF_NO_LIMIT);
-    list_push_back(&l->parts, &p->link);
-    return p;
-}
-
-static struct out_part *last_part(struct net_link *l)
-{
-    struct out_part *p =
-        list_empty(&l->parts) ? NULL : container_of(l->parts.prev, struct out_part, link);
-
-    return p != NULL && p->stream == 0 ? p : part_new(l);
-}
 
 static struct out_part *find_part(const struct quorum_net *n, stream_id stream,
                                   struct net_link **link)
@@ -446,7 +505,7 @@ void quorum_net_flush(struct quorum_net *n)
         struct net_link *l = container_of(item, struct net_link, link);
 
         next = item->next;
-        if (l->is_dirty && !l->is_full && (l->state == OPEN || l->state == ENDING)) {
+        if (l->is_dirty && !l->is_full && link_is_written(l)) {
             link_flush(l);
         }
     }

@@ -70,6 +70,7 @@ static void net_accept(struct quorum_net *n, int fd, const struct socket_peer *f
     }
     peer_stream_accepted(&stream, fd, n->options.tls);
     l = quorum_link_new(n, &stream, GREETING);
+    l->auth = member_auth_accept(n->options.sasl);
     snprintf(l->peer, sizeof(l->peer), "%s:%d", from->ip, from->port);
 }
 
@@ -145,7 +146,7 @@ void quorum_net_not_dialled(struct quorum_net *n, int64_t sid, const char *why)
 {
     const struct quorum_net_events *events = &n->options.events;
 
-    if (strncmp(why, "TLS", 3) == 0) {
+    if (strncmp(why, "TLS", 3) == 0 || strncmp(why, "SASL", 4) == 0) {
         log_limited(LOG_WARN, "server %" PRId64 " cannot be dialled: %s", sid, why);
     } else {
         log_debug("server %" PRId64 " cannot be dialled: %s", sid, why);
@@ -174,8 +175,9 @@ static void on_quorum_dialled(void *arg, int fd, const char *host, int error)
     l = quorum_link_new(n, &stream, SHAKING);
     l->sid = n->dialled_sid;
     snprintf(l->peer, sizeof(l->peer), "%s:%d", peer.ip, peer.port);
+    snprintf(l->host, sizeof(l->host), "%s", host);
     if (peer_stream_is_open(&l->stream)) {
-        quorum_link_up(l);
+        quorum_link_shaken(l);
     }
 }
 
@@ -246,7 +248,8 @@ static const char *overdue(const struct net_link *l)
         return "it does not say who it is";
     }
     if (l->state == SHAKING && age > (uint64_t)o->dial_ms) {
-        return "TLS: the handshake does not go on";
+        return l->auth != NULL ? "SASL: the exchange does not go on"
+                               : "TLS: the handshake does not go on";
     }
     if (l->state == ENDING && age > ENDING_MS) {
         return "it does not take what was left for it";

@@ -12,7 +12,8 @@
  * until it is ended.
  *
  * With TLS (peer_stream.h) who connects has its handshake as a part of its greeting, and a link
- * that was dialled is up when the handshake is over.
+ * that was dialled is up when the handshake is over. With SASL (member_auth.h) the same is so of
+ * that.
  *
  * Bounds. Who connects and does not say within `greeting_ms` who it is, or begins with anything
  * else, is dropped. A packet has its limit; so has what waits for a link that does not read, in
@@ -32,6 +33,7 @@
 #include "quorum/quorum.h"
 #include "wire/packet.h"
 
+struct member_sasl;
 struct quorum_net;
 
 /* A place in a link's output; never 0, never used twice. */
@@ -60,7 +62,8 @@ struct quorum_net_options {
     /* Something waits for it, and it takes none of it; or its stream does not go on. */
     int64_t stall_ms;
     bool keepalive;
-    struct peer_tls *tls; /* stays the caller's; NULL: none */
+    struct peer_tls *tls;           /* stays the caller's; NULL: none */
+    const struct member_sasl *sasl; /* the same */
     struct quorum_net_events events;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/list.h"
 #include "base/strbuf.h"
+#include "daemon/member_auth.h"
 #include "daemon/peer_stream.h"
 #include "daemon/quorum_net.h"
 #include "daemon/quorum_port.h"
@@ -41,6 +42,7 @@ struct net_link {
     enum link_state state;
     int64_t sid; /* whom we dialled; SID_NOBODY: accepted */
     struct peer_stream stream;
+    struct member_auth *auth; /* before it is OPEN; NULL: none is under way */
     uv_poll_t poll;
     int events;
     bool is_held;
@@ -55,6 +57,7 @@ struct net_link {
     struct list parts;
     size_t n_packets; /* bytes of packets in `parts` */
     char peer[64];
+    char host[256]; /* that was dialled */
 };
 
 struct net_listener {
@@ -94,8 +97,9 @@ void quorum_link_move(struct net_link *l, enum link_state next);
 void quorum_link_wait(struct net_link *l);
 /* Looks at what came while it was held. */
 void quorum_link_go_on(struct net_link *l);
-/* A link that was dialled, and has no handshake under way any more: the owner is told. */
-void quorum_link_up(struct net_link *l);
+/* A link that was dialled, and has no handshake under way any more: it authenticates, or the owner
+ * is told at once. `host`: whom. */
+void quorum_link_shaken(struct net_link *l);
 /* The owner knows now that it is gone. */
 void quorum_link_told(struct net_link *l);
 

@@ -105,23 +105,6 @@ static void supported_check_words(struct config *c)
     }
 }
 
-/* Switches that ask for protection which is not there. */
-static void supported_check_switches(const struct config *c, struct config_lines *errors)
-{
-    static const struct {
-        const char *name, *sentence;
-    } switches[] = {
-        {"quorum.auth.enableSasl",
-         "this version has no SASL between members yet, anybody could join; remove the key"},
-    };
-
-    for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
-        if (config_value_of(c, switches[i].name)->parsed.number != 0) {
-            supported_fault(c, errors, switches[i].name, switches[i].sentence);
-        }
-    }
-}
-
 /* What others would count on: without it nobody would serve, or be found. */
 static void supported_check_ensemble(const struct config *c, struct config_lines *errors)
 {
@@ -168,7 +151,6 @@ int config_check_supported(struct config *c, struct config_lines *errors)
 
     secure_check(c, errors);
     logins_check(c, errors);
-    supported_check_switches(c, errors);
     supported_check_ensemble(c, errors);
     supported_check_schemes(c, errors);
     supported_check_digest(c, errors);

@@ -14,12 +14,14 @@
 #include "base/logging.h"
 #include "base/strbuf.h"
 #include "daemon/election_net.h"
+#include "daemon/member_auth.h"
 #include "lib/patience.h"
 #include "lib/peer_certificates.h"
 #include "lib/test.h"
 #include "os/clock.h"
 #include "os/socket.h"
 #include "quorum/election.h"
+#include "sasl/login.h"
 
 enum { SERVERS_MAX = 8 };
 
@@ -37,6 +39,7 @@ struct node {
 
 /* All have the same one, and talk with TLS only. NULL: without. */
 static struct peer_identity *identity;
+static const struct member_sasl *sasl; /* NULL: none */
 
 struct world {
     uv_loop_t loop;
@@ -134,6 +137,7 @@ static void bring_up_net(struct world *w, int i)
         identity->tls.loop = &w->loop;
         identity->members = &w->config;
     }
+    options.sasl = sasl;
     if (w->listener[i] < 0) {
         w->listener[i] = listen_at("127.0.0.1", w->port[i], &w->port[i]);
     }
@@ -902,6 +906,8 @@ int main(void)
         cmocka_unit_test(who_does_not_say_who_it_is_is_hung_up_on),
     };
     static struct peer_identity with_tls;
+    static struct member_sasl with_sasl;
+    char why[SASL_WHY_BYTES];
     struct certificate authority;
     int failed = cmocka_run_group_tests_name("plain", tests, NULL, NULL);
 
@@ -911,5 +917,14 @@ int main(void)
     failed += cmocka_run_group_tests_name("TLS", among_servers, NULL, NULL);
     peer_identity_unmake(&with_tls);
     certificate_unmake(&authority);
+    identity = NULL;
+    sasl = &with_sasl;
+    with_sasl.dials = with_sasl.accepts = sasl_login_new();
+    assert_int_equal(sasl_login_set_self(with_sasl.dials, "zk", "secret"), 0);
+    assert_int_equal(
+        sasl_login_read_users(with_sasl.accepts, bytes_str("zk:secret"), why, sizeof(why)), 0);
+    with_sasl.is_required = true;
+    failed += cmocka_run_group_tests_name("SASL", among_servers, NULL, NULL);
+    sasl_login_unref(with_sasl.dials);
     return failed;
 }

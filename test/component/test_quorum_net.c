@@ -12,12 +12,14 @@
 
 #include "base/logging.h"
 #include "base/memory.h"
+#include "daemon/member_auth.h"
 #include "daemon/quorum_net.h"
 #include "daemon/quorum_port.h"
 #include "lib/patience.h"
 #include "lib/peer_certificates.h"
 #include "lib/test.h"
 #include "quorum/config.h"
+#include "sasl/login.h"
 
 enum { PACKET_BYTES = 1 << 20, OUTPUT_BYTES = 4 << 20, MAX_LINKS = 128 };
 
@@ -52,6 +54,7 @@ static struct end leader, learner;
 /* Both have the same one, take what comes in the clear as well, and dial with TLS. NULL: without.
  */
 static struct peer_identity *identity;
+static const struct member_sasl *sasl; /* NULL: none */
 
 /* ---- events ---- */
 
@@ -160,6 +163,7 @@ static void open_end(struct end *e, const struct quorum_net_options *changes)
     strbuf_init(&e->diverted, STRBUF_NO_LIMIT);
     options.loop = &loop;
     options.tls = identity == NULL ? NULL : &identity->tls;
+    options.sasl = sasl;
     options.events = (struct quorum_net_events){.arg = e,
                                                 .up = on_up,
                                                 .down = on_down,
@@ -782,6 +786,8 @@ int main(void)
     };
 
     static struct peer_identity with_tls;
+    static struct member_sasl with_sasl;
+    char why[SASL_WHY_BYTES];
     static struct quorum_config config;
     struct certificate authority;
     int failed = cmocka_run_group_tests_name("plain", tests, NULL, NULL);
@@ -793,5 +799,14 @@ int main(void)
     failed += cmocka_run_group_tests_name("TLS", tests, NULL, NULL);
     peer_identity_unmake(&with_tls);
     certificate_unmake(&authority);
+    identity = NULL;
+    sasl = &with_sasl;
+    with_sasl.dials = with_sasl.accepts = sasl_login_new();
+    assert_int_equal(sasl_login_set_self(with_sasl.dials, "zk", "secret"), 0);
+    assert_int_equal(
+        sasl_login_read_users(with_sasl.accepts, bytes_str("zk:secret"), why, sizeof(why)), 0);
+    with_sasl.is_required = false;
+    failed += cmocka_run_group_tests_name("SASL", tests, NULL, NULL);
+    sasl_login_unref(with_sasl.dials);
     return failed;
 }

@@ -216,6 +216,41 @@ class Files(Case):
         self.assertIn("has passwords, and everybody may read it: chmod 0600", text)
 
 
+class Members(Case):
+    """interop/quorum_sasl.py lets them talk; here are their files."""
+
+    def check(self, *lines):
+        os.makedirs(self.data, exist_ok=True)
+        self.file("data/myid", "1\n")
+        members = ["server.%d=127.0.0.1:%d:%d" % (n, 10 + n, 20 + n) for n in (1, 2, 3)]
+        text = "\n".join(["dataDir=" + self.data, "clientPort=0", "initLimit=5", "syncLimit=2"] + members + list(lines))
+        rc, out, err = run("--check", self.file("zoo.cfg", text + "\n"))
+        self.assertNotIn("geheim", out + err)
+        return rc, out + err
+
+    def test_what_is_wrong_is_told_before_the_start(self):
+        on = "quorum.auth.enableSasl=true"
+        login = self.secret_file("login", "zk:geheim\n")
+        both = jaas({"zk": "geheim"}, "QuorumServer") + (
+            'QuorumLearner { %s required username="zk" password="geheim"; };\n' % MODULE)
+        good = self.secret_file("both", both)
+        half = self.secret_file("half", jaas({"zk": "geheim"}, "QuorumServer"))
+        wrong = self.secret_file("wrong", both.replace("username", "name"))
+        kerberos = self.secret_file("kerberos", both.replace("DigestLoginModule", "Krb5LoginModule"))
+        for lines, said in (([on], "there is neither a JAAS file"),
+                            ([on, "quorum.auth.loginFile=/no/such"], "/no/such: cannot be read"),
+                            ([on, "java.security.auth.login.config=" + half], "there is no section QuorumLearner"),
+                            ([on, "java.security.auth.login.config=" + wrong], "has neither user_NAME nor username"),
+                            ([on, "java.security.auth.login.config=" + kerberos], "no Kerberos between members")):
+            rc, text = self.check(*lines)
+            self.assertNotEqual(rc, 0, text)
+            self.assertIn(said, text)
+        for lines in ([on, "quorum.auth.loginFile=" + login], [on, "java.security.auth.login.config=" + good]):
+            rc, text = self.check(*lines)
+            self.assertEqual(rc, 0, text)
+            self.assertIn("members without a password are let in until quorum.auth.serverRequireSasl", text)
+
+
 class Pawl(Case):
     """The command line."""
 

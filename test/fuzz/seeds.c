@@ -482,6 +482,13 @@ static void seed_sasl(void)
     seed("sasl", 1,
          bytes_str("realm=\"zk-sasl-md5\",nonce=\"OA6MG9tEQGm2hh\",qop=\"auth,auth-int\","
                    "cipher=\"rc4-40,des,3des\",maxbuf=4096,charset=utf-8,algorithm=md5-sess"));
+    seed("member_auth", 0, bytes_of("\x5f\x24\x35\x01\x35\x01\xed\xcc\0\0\0\0\0\0\0\0", 16));
+    seed("member_auth", 0,
+         bytes_of("\x5f\x24\x35\x01\x35\x01\xed\xcc\0\0\0\0\0\0\0\0"
+                  "\x5f\x24\x35\x01\x35\x01\xed\xcc\0\0\0\0\0\0\0\x0dusername=\"a\"",
+                  45));
+    seed("member_auth", 1,
+         bytes_of("\x5f\x24\x35\x01\x35\x01\xed\xcc\0\0\0\1\0\0\0\x0crspauth=0123", 28));
     seed("sasl", 1, bytes_str("rspauth=ea40f60335c427b5527b84dbabcdfffd"));
 }
 
