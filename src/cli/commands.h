@@ -28,6 +28,8 @@ extern const struct command command_ensemble_rescue;
 extern const struct command command_server_start, command_server_stop, command_server_status;
 extern const struct command command_server_restart, command_server_print_cmd, command_doctor;
 extern const struct command command_log, command_snapshot, command_history, command_at;
+extern const struct command command_backup, command_backup_verify, command_restore;
+extern const struct command command_shed;
 extern const struct command command_shell, command_help, command_redo;
 extern const struct command command_addauth, command_removewatches, command_own_ephemerals;
 extern const struct command command_version, command_ls2, command_add_watch;

@@ -80,6 +80,10 @@ static const struct command *const commands[] = {
     &command_snapshot,
     &command_history,
     &command_at,
+    &command_backup_verify, /* before `backup`, which takes what follows for a folder */
+    &command_backup,
+    &command_restore,
+    &command_shed,
     &command_bench,
     &command_ensemble_init,
     &command_ensemble_rescue,

@@ -22,7 +22,7 @@ void progress_hide(void)
 
 void progress_begin(struct progress *p, bool is_wanted)
 {
-    *p = (struct progress){.is_on = is_wanted && isatty(STDERR_FILENO)};
+    *p = (struct progress){.is_on = is_wanted && isatty(STDERR_FILENO), .unit = "nodes"};
     p->began_ms = p->is_on ? clock_monotonic_ms() : 0;
     p->drawn_ms = p->began_ms;
 }
@@ -40,7 +40,7 @@ static void print_time(int64_t seconds)
     }
 }
 
-static void draw(const struct progress *p, int64_t n_nodes, int64_t done, int64_t total)
+static void draw(const struct progress *p, int64_t n, int64_t done, int64_t total)
 {
     static const char marks[] = "##############################";
     int64_t elapsed_ms = p->drawn_ms - p->began_ms;
@@ -49,13 +49,12 @@ static void draw(const struct progress *p, int64_t n_nodes, int64_t done, int64_
     done = done > total ? total : done;
     fputs("\r\033[K", stderr);
     if (total > 0) {
-        int n = (int)((double)BAR_WIDTH * (double)done / (double)total);
+        int width = (int)((double)BAR_WIDTH * (double)done / (double)total);
 
-        fprintf(stderr, "[%.*s%*s] %3.0f %%  ", n, marks, BAR_WIDTH - n, "",
+        fprintf(stderr, "[%.*s%*s] %3.0f %%  ", width, marks, BAR_WIDTH - width, "",
                 100.0 * (double)done / (double)total);
     }
-    fprintf(stderr, "%" PRId64 " nodes, %.0f/s", n_nodes,
-            1000.0 * (double)n_nodes / (double)elapsed_ms);
+    fprintf(stderr, "%" PRId64 " %s, %.0f/s", n, p->unit, 1000.0 * (double)n / (double)elapsed_ms);
     if (total > 0 && done > 0) {
         fputs(", ", stderr);
         print_time((int64_t)((double)elapsed_ms / 1000 * (double)(total - done) / (double)done));
@@ -65,7 +64,7 @@ static void draw(const struct progress *p, int64_t n_nodes, int64_t done, int64_
     is_drawn = true;
 }
 
-void progress_step(struct progress *p, int64_t n_nodes, int64_t done, int64_t total)
+void progress_step(struct progress *p, int64_t n, int64_t done, int64_t total)
 {
     int64_t now_ms;
 
@@ -75,7 +74,7 @@ void progress_step(struct progress *p, int64_t n_nodes, int64_t done, int64_t to
     now_ms = clock_monotonic_ms();
     if (now_ms - p->drawn_ms >= PAUSE_MS) {
         p->drawn_ms = now_ms;
-        draw(p, n_nodes, done, total);
+        draw(p, n, done, total);
     }
 }
 

@@ -9,14 +9,16 @@
 
 struct progress {
     bool is_on;
+    const char *unit; /* what is counted: "nodes" */
     int64_t began_ms, drawn_ms;
 };
 
 /* `is_wanted` false: it stays quiet. One at a time. */
 void progress_begin(struct progress *p, bool is_wanted);
 
-/* `n_nodes` are done; that is `done` of `total`, of whatever kind. Total 0: nobody knows. */
-void progress_step(struct progress *p, int64_t n_nodes, int64_t done, int64_t total);
+/* `n` nodes, or whatever `unit` has been set to, are done; that is `done` of `total`, of whatever
+ * kind. Total 0: nobody knows. */
+void progress_step(struct progress *p, int64_t n, int64_t done, int64_t total);
 void progress_end(struct progress *p);
 
 /* Takes the line away, for a message; the next step draws it again. */

@@ -33,12 +33,17 @@ static unsigned checksum_of(const struct header *h)
 
 /* ---- writing ---- */
 
-static void write_padded(FILE *to, const void *data, size_t len)
+void tar_write_rest(FILE *to, uint64_t size)
 {
     static const char zeros[BLOCK_BYTES];
 
+    fwrite(zeros, 1, (size_t)((BLOCK_BYTES - size % BLOCK_BYTES) % BLOCK_BYTES), to);
+}
+
+static void write_padded(FILE *to, const void *data, size_t len)
+{
     fwrite(data, 1, len, to);
-    fwrite(zeros, 1, (BLOCK_BYTES - len % BLOCK_BYTES) % BLOCK_BYTES, to);
+    tar_write_rest(to, len);
 }
 
 /* A name that does not fit is cut: the extended header before this one has it whole. */
@@ -93,6 +98,24 @@ void tar_write(FILE *to, const struct tar_entry *entry)
     if (entry->data.len > 0) {
         write_padded(to, entry->data.data, entry->data.len);
     }
+}
+
+enum { SIZE_MAX_OF_HEADER = 0777777777 }; /* some less than what its digits can tell */
+
+void tar_write_begin(FILE *to, const char *name, uint64_t size, int64_t mtime_s)
+{
+    struct strbuf extended;
+    char digits[24];
+
+    if (size > SIZE_MAX_OF_HEADER) {
+        strbuf_init(&extended, STRBUF_NO_LIMIT);
+        snprintf(digits, sizeof(digits), "%" PRIu64, size);
+        append_record(&extended, "size", (struct pawl_bytes){digits, strlen(digits)});
+        write_header(to, "PaxHeaders/node", 'x', extended.len, mtime_s);
+        write_padded(to, extended.data, extended.len);
+        strbuf_fini(&extended);
+    }
+    write_header(to, name, '0', size > SIZE_MAX_OF_HEADER ? 0 : (size_t)size, mtime_s);
 }
 
 void tar_write_end(FILE *to)

@@ -26,6 +26,10 @@ struct tar_entry {
 void tar_write(FILE *to, const struct tar_entry *entry);
 void tar_write_end(FILE *to);
 
+/* A long file in pieces: this, `size` bytes by fwrite(), and tar_write_rest(). */
+void tar_write_begin(FILE *to, const char *name, uint64_t size, int64_t mtime_s);
+void tar_write_rest(FILE *to, uint64_t size);
+
 struct tar_reader {
     FILE *file;
     size_t limit_bytes; /* of data */

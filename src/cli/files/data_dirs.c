@@ -9,17 +9,13 @@
 #include "cli/text.h"
 #include "store/recovery.h"
 
-int data_dirs_open(struct data_dirs *d, struct cli *cli, const struct args *args)
+int data_dirs_open_at(struct data_dirs *d, struct cli *cli, const struct args *args,
+                      const char *data, const char *logs)
 {
-    const char *data = args_text(args, 'D'), *logs = args_text(args, 'L');
     int64_t limit = 0;
     int status;
 
     *d = (struct data_dirs){.cli = cli, .logs = &d->snapshots};
-    if (data == NULL) {
-        cli_error(cli, "whose files? --data-dir FOLDER");
-        return EXIT_USAGE;
-    }
     if (!args_number(args, cli, 'm', 1, INT32_MAX, &limit)) {
         return EXIT_USAGE;
     }
@@ -31,6 +27,18 @@ int data_dirs_open(struct data_dirs *d, struct cli *cli, const struct args *args
         status = view_open_data(&d->own_logs, cli, logs);
     }
     return status;
+}
+
+int data_dirs_open(struct data_dirs *d, struct cli *cli, const struct args *args)
+{
+    const char *data = args_text(args, 'D');
+
+    if (data == NULL) {
+        *d = (struct data_dirs){0};
+        cli_error(cli, "whose files? --data-dir FOLDER");
+        return EXIT_USAGE;
+    }
+    return data_dirs_open_at(d, cli, args, data, args_text(args, 'L'));
 }
 
 void data_dirs_close(struct data_dirs *d)
@@ -175,6 +183,7 @@ int data_dirs_tree(struct data_dirs *d, int64_t zxid, struct tree **out)
     if (rc != 0) {
         return report_failure(d, &first);
     }
+    d->differs_zxid = report.differs_zxid;
     if (report.differs_zxid != 0) {
         cli_error(d->cli,
                   "after transaction 0x%" PRIx64 " the tree differs from what its server had: its "

@@ -13,6 +13,7 @@ struct data_dirs {
     struct view own_logs; /* if they are elsewhere */
     struct view *logs;
     size_t limit_bytes;
+    int64_t differs_zxid; /* of the last data_dirs_tree(): its digest differed here; 0: nowhere */
 };
 
 /* For the tables of options. */
@@ -25,6 +26,10 @@ struct data_dirs {
 
 /* EXIT_OK, or the failure was reported; data_dirs_close() in either case. */
 int data_dirs_open(struct data_dirs *d, struct cli *cli, const struct args *args);
+
+/* The same of folders that are named otherwise; `logs` NULL: both are in one. */
+int data_dirs_open_at(struct data_dirs *d, struct cli *cli, const struct args *args,
+                      const char *data, const char *logs);
 void data_dirs_close(struct data_dirs *d);
 
 /* "0x1f", a time, or "end". EXIT_OK: `*zxid` is the last transaction that had happened by then, of
