@@ -85,6 +85,22 @@ static void wait_for_news(struct admin *a)
     }
 }
 
+/* The host is about to be closed: from here on nothing of this thread uses it. */
+static void let_go(struct admin *a)
+{
+    if (!atomic_load(&a->let_go_wanted)) {
+        return;
+    }
+    atomic_store(&a->host, NULL);
+    admin_console_use(atomic_load(&a->console), NULL);
+    answers_let_go(a);
+    atomic_store(&a->let_go_wanted, false);
+    lock_take(&a->let_go_lock);
+    a->has_let_go = true;
+    condition_signal(&a->let_go_done);
+    lock_give(&a->let_go_lock);
+}
+
 static void *admin_run(void *arg)
 {
     struct admin *a = arg;
@@ -93,6 +109,9 @@ static void *admin_run(void *arg)
     while (!atomic_load(&a->stop_wanted)) {
         now_us = clock_monotonic_us();
         answers_turn(a, now_us);
+        stream_turn(a);
+        restore_turn(a);
+        let_go(a);
         exchange_cut_off_slow(a, now_us);
         listen_again(a, now_us);
         run_ports(a); /* what was just answered goes out; who has sent something is heard */
@@ -126,6 +145,9 @@ static void admin_free(struct admin *a)
     }
     admin_console_free(a->console);
     answers_fini(a);
+    restore_fini(a);
+    lock_fini(&a->let_go_lock);
+    condition_fini(&a->let_go_done);
     strbuf_fini(&a->file_text);
     if (a->wake_fd >= 0) {
         close(a->wake_fd);
@@ -142,6 +164,10 @@ static void admin_fill(struct admin *a, const struct config *c)
     list_init(&a->links);
     list_init(&a->waiting);
     answers_init(a);
+    stream_init(a);
+    restore_init(a);
+    lock_init(&a->let_go_lock);
+    condition_init(&a->let_go_done);
     a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
@@ -185,12 +211,46 @@ static void wake(void *arg)
     eventfd_write(a->wake_fd, 1);
 }
 
+/* The console stays, with those who have logged in. */
+static void use_host(struct admin *a, struct host *host)
+{
+    struct admin_console *console = atomic_load(&a->console);
+
+    if (console == NULL) {
+        atomic_store(&a->console, admin_console_new(a->config, host, wake, a));
+    } else {
+        admin_console_use(console, host);
+    }
+}
+
 void admin_serve(struct admin *a, struct host *host)
 {
     if (a != NULL) {
         atomic_store(&a->host, host);
-        atomic_store(&a->console, admin_console_new(a->config, host, wake, a));
+        use_host(a, host);
+        eventfd_write(a->wake_fd, 1);
     }
+}
+
+bool admin_wants_restart(const struct admin *a)
+{
+    return a != NULL && atomic_load(&a->restart_wanted);
+}
+
+void admin_let_go(struct admin *a)
+{
+    if (a == NULL) {
+        return;
+    }
+    lock_take(&a->let_go_lock);
+    a->has_let_go = false;
+    atomic_store(&a->let_go_wanted, true);
+    atomic_store(&a->restart_wanted, false); /* in this order: see restore_turn() */
+    eventfd_write(a->wake_fd, 1);
+    while (!a->has_let_go) {
+        condition_wait(&a->let_go_done, &a->let_go_lock, -1);
+    }
+    lock_give(&a->let_go_lock);
 }
 
 void admin_close(struct admin *a)

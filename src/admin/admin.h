@@ -12,6 +12,8 @@
 #ifndef PAWL_ADMIN_ADMIN_H
 #define PAWL_ADMIN_ADMIN_H
 
+#include <stdbool.h>
+
 struct admin;
 struct config;
 struct host;
@@ -23,6 +25,14 @@ struct admin *admin_open(const struct config *config);
 
 /* The host is there: from now on it is asked. */
 void admin_serve(struct admin *a, struct host *host);
+
+/* The data of the server were replaced (restore): it has been stopped, and is to be opened again.
+ */
+bool admin_wants_restart(const struct admin *a);
+
+/* When the host has stopped turning for that, before it is closed; then admin_serve() with the next
+ * one. Those who wait for the old one are told. NULL is allowed. */
+void admin_let_go(struct admin *a);
 
 /* When the host has stopped turning, before it is closed. NULL is allowed. */
 void admin_close(struct admin *a);

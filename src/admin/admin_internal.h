@@ -22,6 +22,7 @@ enum {
     ADMIN_ANSWER_MAX = 24 << 20,  /* of one */
     ADMIN_ANSWERS_MAX = 64 << 20, /* of all that are not sent yet: then no more are made */
     ADMIN_REQUEST_MS = 60 * 1000, /* from a request's headers to the end of its answer */
+    ADMIN_STREAM_BYTES = 4 << 20, /* of a long one: each so many bytes have that time */
     ADMIN_WAIT_MS = 20 * 1000,    /* for the server's thread; then it is told that it waits */
     ADMIN_SHARE = 20,             /* one part in so many of that thread's processor time */
 };
@@ -52,6 +53,38 @@ struct question {
     struct strbuf out;
     int status;
     int64_t took_us;
+    int64_t retry_after_s; /* of a status of 429 */
+};
+
+/* The snapshot that is being taken for somebody; one at a time (stream.c). */
+struct taking {
+    struct host_call call;
+    struct host_snapshot_call taken;
+    struct admin *admin;
+    bool is_under_way;
+    _Atomic bool is_done;   /* set by the server's thread, when it is done with all of this */
+    struct exchange *asker; /* NULL: it has gone */
+};
+
+/* A snapshot that somebody sends, to take the place of all that the server has; one at a time
+ * (restore.c).
+ *
+ *   IDLE -> RECEIVING -> CHECKING -> RESTARTING -> IDLE      each of them: -> IDLE, and all is as
+ * it was
+ */
+enum restoring_state { RESTORE_IDLE, RESTORE_RECEIVING, RESTORE_CHECKING, RESTORE_RESTARTING };
+
+struct restoring {
+    struct admin *admin;
+    enum restoring_state state;
+    struct exchange *asker; /* NULL: it has gone */
+    struct disk *disk, *log_disk;
+    struct disk_file *file;
+    uint64_t bytes, limit_bytes, counted;
+    struct thread thread; /* of CHECKING */
+    _Atomic bool is_checked;
+    int rc; /* the thread's until it is checked, like the next */
+    int64_t zxid;
 };
 
 struct admin_console;
@@ -70,8 +103,16 @@ struct admin {
     struct list links;   /* struct admin_link, the oldest first */
     struct list waiting; /* struct exchange, in the order in which they came */
     struct question question;
-    int64_t ask_again_us; /* not before that */
-    size_t answer_bytes;  /* of answers that are not sent yet */
+    struct taking taking;
+    struct restoring restoring;
+    _Atomic bool restart_wanted;
+    _Atomic bool let_go_wanted; /* any thread's */
+    struct lock let_go_lock;    /* guards has_let_go */
+    struct condition let_go_done;
+    bool has_let_go;
+    struct command_limits limits; /* the server's thread's */
+    int64_t ask_again_us;         /* not before that */
+    size_t answer_bytes;          /* of answers that are not sent yet */
     uint64_t n_requests, n_refused, n_cut_off, n_asked;
     int64_t asked_us;         /* that the server's thread has spent on us */
     int64_t asked_longest_us; /* on one question */
@@ -89,7 +130,13 @@ struct admin_link {
 
 struct response;
 
-enum exchange_state { EXCHANGE_TAKING, EXCHANGE_WAITING, EXCHANGE_ANSWERED };
+enum exchange_state {
+    EXCHANGE_TAKING,
+    EXCHANGE_WAITING,
+    EXCHANGE_ALLOWED, /* to send a file: libmicrohttpd comes once more before it does */
+    EXCHANGE_SENDING, /* it */
+    EXCHANGE_ANSWERED
+};
 
 struct exchange {
     struct list link; /* in `waiting` */
@@ -110,6 +157,9 @@ struct exchange {
 
 bool exchange_listen(struct admin_port *port);
 
+/* Its connection. */
+struct admin_link *exchange_link(const struct exchange *x);
+
 /* Those who take too long. libmicrohttpd waits as long as now and then a byte comes, or is taken.
  */
 void exchange_cut_off_slow(struct admin *a, int64_t now_us);
@@ -120,6 +170,9 @@ struct response {
     unsigned n_users;
 };
 
+/* With what MHD already has. */
+struct response *response_from(struct MHD_Response *made, const char *type);
+
 /* With what is in `body`, which is empty then. If that is too long, or there is too much already,
  * one that says so, and another status. */
 struct response *response_new(struct admin *a, struct strbuf *body, const char *type,
@@ -128,6 +181,28 @@ void response_unref(struct response *r);
 
 /* One that waits gets its answer; the response stays the caller's. */
 void exchange_answer(struct exchange *x, unsigned status, struct response *response);
+
+/* ---- stream.c: a snapshot, as a file ---- */
+
+void stream_init(struct admin *a);
+
+/* It may have one. It is no longer among those that wait. */
+void stream_begin(struct admin *a, struct exchange *x);
+void stream_turn(struct admin *a);
+void stream_end(struct admin *a);
+
+/* ---- restore.c: a snapshot comes in ---- */
+
+void restore_init(struct admin *a);
+void restore_fini(struct admin *a);
+
+/* It may send one. It is no longer among those that wait. */
+void restore_begin(struct admin *a, struct exchange *x);
+bool restore_take(struct admin *a, const void *data, size_t len); /* false: hang up */
+void restore_whole(struct admin *a);
+void restore_turn(struct admin *a);
+void restore_gone(struct admin *a, const struct exchange *x);
+void restore_end(struct admin *a);
 
 /* ---- answers.c: what only the server's thread can tell ---- */
 
@@ -142,5 +217,8 @@ int64_t answers_next_us(const struct admin *a);
 
 /* Nobody will answer any more. */
 void answers_end(struct admin *a);
+
+/* The one who was asked is gone, and another one will be there. */
+void answers_let_go(struct admin *a);
 
 #endif

@@ -3,6 +3,7 @@
  *
  * One question is under way at a time. Its answer goes to everybody who waits for the same; how
  * long it took decides when the next one may be asked. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -32,10 +33,11 @@ void answers_fini(struct admin *a)
 
 static void answer_command(struct question *q, struct server *s)
 {
-    const struct admin *a = q->admin;
+    struct admin *a = q->admin;
     struct command_world world = {.config = a->config,
                                   .host = a->host,
                                   .members = host_members(a->host),
+                                  .limits = &a->limits,
                                   .file_text =
                                       a->has_file_text ? (const char *)a->file_text.data : NULL};
     struct command_request request = {.command = q->command,
@@ -47,6 +49,7 @@ static void answer_command(struct question *q, struct server *s)
                                       .body = bytes_of(q->body, q->body_len)};
 
     q->status = command_run(&world, s, &request, &q->out);
+    q->retry_after_s = a->limits.retry_after_s;
 }
 
 /* Of this thread: while others have the processor nothing is taken from anybody. */
@@ -159,6 +162,44 @@ static void hand_out(struct admin *a, unsigned status, struct response *response
     }
 }
 
+static struct exchange *first_asked(struct admin *a)
+{
+    struct list *item;
+
+    list_for_each (item, &a->waiting) {
+        struct exchange *x = container_of(item, struct exchange, link);
+
+        if (x->is_asked) {
+            return x;
+        }
+    }
+    return NULL;
+}
+
+/* Such commands are nobody else's: the one who has asked, if it is still there. */
+static void go_on(struct admin *a)
+{
+    struct exchange *x = first_asked(a);
+
+    if (x != NULL) {
+        list_remove(&x->link);
+        if (command_takes_upload(x->command)) {
+            restore_begin(a, x);
+        } else {
+            stream_begin(a, x);
+        }
+    }
+}
+
+static void note_time(struct admin *a, const struct question *q, int64_t now_us)
+{
+    a->asked_us += q->took_us;
+    if (q->took_us > a->asked_longest_us) {
+        a->asked_longest_us = q->took_us;
+    }
+    a->ask_again_us = now_us + q->took_us * (ADMIN_SHARE - 1);
+}
+
 static void take_answer(struct admin *a, int64_t now_us)
 {
     struct question *q = &a->question;
@@ -166,15 +207,21 @@ static void take_answer(struct admin *a, int64_t now_us)
     struct response *response;
 
     q->is_asked = false;
-    a->asked_us += q->took_us;
-    if (q->took_us > a->asked_longest_us) {
-        a->asked_longest_us = q->took_us;
+    note_time(a, q, now_us);
+    if (q->status == COMMAND_GOES_ON) {
+        go_on(a);
+        return;
     }
-    a->ask_again_us = now_us + q->took_us * (ADMIN_SHARE - 1);
     if (q->command == NULL) {
         process_metrics(a, &q->out);
     }
     response = response_new(a, &q->out, q->command == NULL ? PROMETHEUS : JSON, &status);
+    if (status == 429) {
+        char seconds[24];
+
+        snprintf(seconds, sizeof(seconds), "%" PRId64, q->retry_after_s);
+        MHD_add_response_header(response->mhd, "Retry-After", seconds);
+    }
     hand_out(a, status, response);
     response_unref(response);
 }
@@ -244,7 +291,17 @@ int64_t answers_next_us(const struct admin *a)
     return list_empty(&a->waiting) || a->question.is_asked ? INT64_MAX : a->ask_again_us;
 }
 
+void answers_let_go(struct admin *a)
+{
+    a->question.is_asked = false;
+    refuse_all(a, 503, command_not_serving);
+    stream_end(a);
+    a->taking.is_under_way = false;
+}
+
 void answers_end(struct admin *a)
 {
     refuse_all(a, 503, command_not_serving);
+    stream_end(a);
+    restore_end(a);
 }

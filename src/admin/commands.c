@@ -6,6 +6,7 @@
 
 #include "admin/request.h"
 #include "admin/views.h"
+#include "daemon/config.h"
 #include "pawl/error.h"
 #include "server/report_json.h"
 #include "server/server.h"
@@ -26,12 +27,12 @@ struct answer {
 };
 
 enum command_kind {
-    SHOWS,         /* needs a server that serves */
-    SHOWS_ALWAYS,  /* can be asked while it looks for a leader, too */
-    CHANGES,       /* a plain GET, as in Apache's; not for pages of other sites */
-    CHANGES_MUCH,  /* POST, with permission for everything at / */
-    NOT_THERE,     /* GET, and this version does not have it */
-    NOT_THERE_POST /* the same, POST */
+    SHOWS,        /* needs a server that serves */
+    SHOWS_ALWAYS, /* can be asked while it looks for a leader, too */
+    CHANGES,      /* a plain GET, as in Apache's; not for pages of other sites */
+    CHANGES_MUCH, /* POST, with permission for everything at / */
+    TAKES_LONG,   /* GET, with the same permission; the answer is made by somebody else */
+    TAKES_UPLOAD  /* the same, POST */
 };
 
 struct command {
@@ -153,17 +154,45 @@ static void run_set_trace_mask(struct answer *a)
     }
 }
 
+static struct connection *serving(struct list *item)
+{
+    struct connection *c = container_of(item, struct connection, link);
+
+    return c->state == CONNECTION_SERVING ? c : NULL;
+}
+
+/* So many of all as the percentage comes to; what is left of one is left to chance. */
+static uint64_t n_to_shed(struct server *s, int percentage)
+{
+    struct list *item;
+    uint64_t n = 0;
+
+    list_for_each (item, &s->connections) {
+        n += serving(item) != NULL;
+    }
+    return (n * (uint64_t)percentage + prng_below(&s->prng, 100)) / 100;
+}
+
+/* Only those that wait for nothing, which lose nothing by it but the link; each of them with the
+ * same chance. Who is in the middle of something stays: its write would be answered to nobody. */
 static int64_t shed(struct server *s, int percentage)
 {
+    uint64_t wanted = n_to_shed(s, percentage), n_idle = 0;
     struct list *item;
     int64_t n = 0;
 
     list_for_each (item, &s->connections) {
-        struct connection *c = container_of(item, struct connection, link);
+        n_idle += serving(item) != NULL && connection_is_idle(serving(item));
+    }
+    list_for_each (item, &s->connections) {
+        struct connection *c = serving(item);
 
-        if (c->state == CONNECTION_SERVING && prng_below(&s->prng, 100) < (uint64_t)percentage) {
-            connection_close_after_flush(s, c);
-            n++;
+        if (c != NULL && connection_is_idle(c)) {
+            if (prng_below(&s->prng, n_idle--) < wanted) {
+                connection_close_after_flush(s, c);
+                wanted--;
+                n++;
+            }
         }
     }
     return n;
@@ -180,6 +209,49 @@ static void run_shed_connections(struct answer *a)
     }
     json_put_integer(&a->json, "connections_shed", shed(a->server, percentage));
     json_put_integer(&a->json, "percentage_requested", percentage);
+}
+
+/* ---- what takes long ---- */
+
+/* Whether enough time has passed since the last one that was allowed. */
+static bool may_again(struct answer *a, int64_t *next_us)
+{
+    int64_t now_us = a->server->now_us, left_us = *next_us - now_us;
+
+    if (*next_us != 0 && left_us > 0) {
+        a->world->limits->retry_after_s = (left_us + 999999) / 1000000;
+        return false;
+    }
+    *next_us = now_us + 1000 * a->world->config->admin.rate_limit_ms;
+    return true;
+}
+
+static void run_snapshot(struct answer *a)
+{
+    if (!a->world->config->admin.snapshot_enabled) {
+        a->status = 503;
+    } else if (!may_again(a, &a->world->limits->snapshot_us)) {
+        a->status = 429;
+    } else {
+        a->status = COMMAND_GOES_ON;
+    }
+}
+
+/* A member that had another tree than its ensemble would be alone with it: the others do not know,
+ * and the next transaction would tell it apart. */
+static void run_restore(struct answer *a)
+{
+    if (!a->world->config->admin.restore_enabled) {
+        a->status = 503;
+    } else if (a->server->role->kind != ROLE_ALONE) {
+        a->status = 409;
+        a->error = "A member of an ensemble is not restored alone: stop all members, restore the "
+                   "files of one (pawl restore), and put those of the others aside";
+    } else if (!may_again(a, &a->world->limits->restore_us)) {
+        a->status = 429;
+    } else {
+        a->status = COMMAND_GOES_ON;
+    }
 }
 
 /* ---- the commands, in the order of the index ---- */
@@ -200,12 +272,12 @@ static const struct command commands[] = {
     {"monitor", {"mntr"}, SHOWS_ALWAYS, run_monitor, NULL},
     {"observer_connection_stat_reset", {"orst"}, CHANGES, run_observer_connection_stat_reset, NULL},
     {"observers", {"obsr"}, SHOWS, run_observers, NULL},
-    {"restore", {"rest"}, NOT_THERE_POST, NULL, NULL},
+    {"restore", {"rest"}, TAKES_UPLOAD, run_restore, NULL},
     {"ruok", {NULL}, SHOWS, run_ruok, NULL},
     {"server_stats", {"srvr"}, SHOWS, run_server_stats, NULL},
     {"set_trace_mask", {"stmk"}, CHANGES, run_set_trace_mask, NULL},
     {"shed_connections", {"shed"}, CHANGES_MUCH, run_shed_connections, NULL},
-    {"snapshot", {"snap"}, NOT_THERE, NULL, NULL},
+    {"snapshot", {"snap"}, TAKES_LONG, run_snapshot, NULL},
     {"stat_reset", {"srst"}, CHANGES, run_stat_reset, NULL},
     {"stats", {"stat"}, SHOWS, run_stats, rows_of_connections},
     {"system_properties", {"sysp"}, SHOWS_ALWAYS, run_system_properties, NULL},
@@ -236,14 +308,29 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
+static bool needs_permission(const struct command *c)
+{
+    return c->kind == CHANGES_MUCH || c->kind == TAKES_LONG || c->kind == TAKES_UPLOAD;
+}
+
+const char *command_name(const struct command *c)
+{
+    return c->name;
+}
+
 bool command_takes_post(const struct command *c)
 {
-    return c->kind == CHANGES_MUCH || c->kind == NOT_THERE_POST;
+    return c->kind == CHANGES_MUCH || c->kind == TAKES_UPLOAD;
+}
+
+bool command_takes_upload(const struct command *c)
+{
+    return c->kind == TAKES_UPLOAD;
 }
 
 bool command_changes(const struct command *c)
 {
-    return c->kind == CHANGES || c->kind == CHANGES_MUCH;
+    return c->kind == CHANGES || needs_permission(c);
 }
 
 bool command_is_shared(const struct command *c)
@@ -259,10 +346,8 @@ bool command_is_too_long(const struct command *c, const struct server *s)
 void command_index(const char *url, struct strbuf *out)
 {
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (commands[i].run != NULL) {
-            strbuf_printf(out, "<a href=\"%s/%s\">%s</a>\n<br/>\n", url, commands[i].name,
-                          commands[i].name);
-        }
+        strbuf_printf(out, "<a href=\"%s/%s\">%s</a>\n<br/>\n", url, commands[i].name,
+                      commands[i].name);
     }
 }
 
@@ -310,14 +395,9 @@ static void run(struct answer *a)
 {
     const struct command *c = a->request->command;
 
-    if (c->kind == NOT_THERE || c->kind == NOT_THERE_POST) {
-        snprintf(a->text, sizeof(a->text), "The command %s is not in this version of pawld",
-                 c->name);
-        a->status = 501;
-        a->error = a->text;
-    } else if (c->kind != SHOWS_ALWAYS && !server_takes_clients(a->server)) {
+    if (c->kind != SHOWS_ALWAYS && !server_takes_clients(a->server)) {
         a->error = command_not_serving;
-    } else if (c->kind == CHANGES_MUCH && !is_authorized(a)) {
+    } else if (needs_permission(c) && !is_authorized(a)) {
         return;
     } else if (command_is_too_long(c, a->server)) {
         snprintf(a->text, sizeof(a->text),
@@ -343,6 +423,19 @@ int command_run(const struct command_world *world, struct server *s,
     json_close_object(&a.json);
     json_writer_fini(&a.json);
     return a.status;
+}
+
+void command_tell_zxid(const struct command *c, int64_t zxid, struct strbuf *out)
+{
+    struct json_writer w;
+
+    json_writer_init(&w, out);
+    json_open_object(&w, NULL);
+    json_put_integer(&w, "last_zxid", zxid);
+    json_put_string(&w, "command", c->name);
+    json_put_string(&w, "error", NULL);
+    json_close_object(&w);
+    json_writer_fini(&w);
 }
 
 void command_refuse(const char *name, const char *error, struct strbuf *out)

@@ -18,11 +18,11 @@ enum { TIMEOUT_MS = 5000, WORD_MS = 2000, WORD_MAX = 8 << 20 };
 
 /* A word that the server's thread is asked, one at a time. */
 struct admin_console {
-    struct host *host;
     struct front *front;
     char self[320];
     struct lock lock; /* guards what follows */
     struct condition news;
+    struct host *host; /* NULL: it is being opened again */
     struct host_call call;
     void (*report)(const struct server *s, struct strbuf *out);
     const struct command *command; /* that tells the same */
@@ -101,6 +101,11 @@ static bool ask_word(struct admin_console *c, const struct word *word, struct st
     }
     c->is_taken = true;
     rest(c, until_us);
+    if (c->host == NULL) {
+        c->is_taken = false;
+        condition_broadcast(&c->news);
+        return false;
+    }
     c->report = word->report;
     c->command = command_find(word->name);
     c->call = (struct host_call){.fn = on_word};
@@ -200,6 +205,21 @@ struct admin_console *admin_console_new(const struct config *config, struct host
 struct front *admin_console_front(struct admin_console *c)
 {
     return c->front;
+}
+
+void admin_console_use(struct admin_console *c, struct host *host)
+{
+    if (c == NULL) {
+        return;
+    }
+    lock_take(&c->lock);
+    c->host = host;
+    if (c->is_asked) { /* of the one before, who will never come to it */
+        strbuf_clear(&c->out);
+        c->is_asked = false;
+    }
+    condition_broadcast(&c->news);
+    lock_give(&c->lock);
 }
 
 void admin_console_stop(struct admin_console *c)

@@ -19,6 +19,10 @@ struct host;
 struct admin_console *admin_console_new(const struct config *config, struct host *host,
                                         void (*wake)(void *arg), void *arg);
 
+/* Its host is this one from now on; NULL: there is none for a while. The one before has stopped
+ * turning, and nothing of it is used any more when this returns. NULL as a console is allowed. */
+void admin_console_use(struct admin_console *c, struct host *host);
+
 /* The order of front_stop() and front_free(). NULL is allowed. */
 void admin_console_stop(struct admin_console *c);
 void admin_console_free(struct admin_console *c);

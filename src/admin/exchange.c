@@ -57,10 +57,21 @@ static const char *fit(const struct admin *a, struct strbuf *body, const char *t
     return TEXT;
 }
 
+struct response *response_from(struct MHD_Response *made, const char *type)
+{
+    struct response *r = must_alloc(sizeof(*r));
+
+    ASSERT(made != NULL);
+    *r = (struct response){.mhd = made, .n_users = 1};
+    MHD_add_response_header(made, "Content-Type", type);
+    MHD_add_response_header(made, "Cache-Control", "no-store");
+    MHD_add_response_header(made, "X-Content-Type-Options", "nosniff");
+    return r;
+}
+
 struct response *response_new(struct admin *a, struct strbuf *body, const char *type,
                               unsigned *status)
 {
-    struct response *r = must_alloc(sizeof(*r));
     struct body *b = must_alloc(sizeof(*b));
 
     type = fit(a, body, type, status);
@@ -71,14 +82,9 @@ struct response *response_new(struct admin *a, struct strbuf *body, const char *
     a->answer_bytes += b->len;
     strbuf_clear(body);
     strbuf_trim(body, KEEP_BYTES);
-    *r = (struct response){.mhd = MHD_create_response_from_buffer_with_free_callback_cls(
-                               b->len, b->data, body_free, b),
-                           .n_users = 1};
-    ASSERT(r->mhd != NULL);
-    MHD_add_response_header(r->mhd, "Content-Type", type);
-    MHD_add_response_header(r->mhd, "Cache-Control", "no-store");
-    MHD_add_response_header(r->mhd, "X-Content-Type-Options", "nosniff");
-    return r;
+    return response_from(
+        MHD_create_response_from_buffer_with_free_callback_cls(b->len, b->data, body_free, b),
+        type);
 }
 
 void response_unref(struct response *r)
@@ -274,6 +280,11 @@ static struct admin_link *link_of(struct MHD_Connection *c)
     return info == NULL ? NULL : info->socket_context;
 }
 
+struct admin_link *exchange_link(const struct exchange *x)
+{
+    return link_of(x->connection);
+}
+
 /* The oldest stand in front. */
 static void link_note(struct admin *a, struct admin_link *l, bool is_asking)
 {
@@ -347,6 +358,33 @@ static void begin_front(struct exchange *x, const char *url, const char *method)
     }
 }
 
+/* Whoever wants to send a file is asked who it is before the first byte of it. */
+static bool is_upload(const struct exchange *x, const char *url)
+{
+    const char *name = x->port->metrics_only ? NULL : behind_commands(x, url);
+    const struct command *c = name == NULL ? NULL : command_find(name);
+
+    return c != NULL && command_takes_upload(c);
+}
+
+static enum MHD_Result take_upload(struct exchange *x, const char *data, size_t *len)
+{
+    struct admin *a = x->port->admin;
+    bool is_good = true;
+
+    if (*len > 0) {
+        is_good = restore_take(a, data, *len);
+        *len = 0;
+    } else if (x->state == EXCHANGE_ALLOWED) {
+        x->state = EXCHANGE_SENDING;
+    } else {
+        x->state = EXCHANGE_WAITING;
+        MHD_suspend_connection(x->connection);
+        restore_whole(a);
+    }
+    return is_good ? MHD_YES : MHD_NO;
+}
+
 /* For the headers, then for each part of the body, then for its end; and once more for who waited,
  * when the answer is there. */
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const char *url,
@@ -366,7 +404,10 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
         port->admin->n_requests++;
         link_note(port->admin, link_of(c), true);
         begin_front(x, url, method);
-        return MHD_YES;
+        return is_upload(x, url) ? answer_whole(x, url, method) : MHD_YES;
+    }
+    if (x->state == EXCHANGE_ALLOWED || x->state == EXCHANGE_SENDING) {
+        return take_upload(x, data, len);
     }
     if (*len > 0) {
         if (x->front != NULL) {
@@ -401,6 +442,10 @@ static void on_completed(void *arg, struct MHD_Connection *c, void **context,
         if (x->front != NULL) {
             front_end(x->front);
         }
+        if (port->admin->taking.asker == x) {
+            port->admin->taking.asker = NULL;
+        }
+        restore_gone(port->admin, x);
         if (x->response != NULL) {
             response_unref(x->response);
         }

@@ -175,6 +175,8 @@ struct config {
         char *command_url;
         bool console;
         char *console_servers; /* NULL: those of the configuration that have a port for clients */
+        int64_t rate_limit_ms;
+        bool snapshot_enabled, restore_enabled;
     } admin;
 
     struct {

@@ -256,6 +256,7 @@ static void on_tick(uv_timer_t *timer)
     host_ensemble_tick(h);
     acceptor_move_again(h);
     show_health(h);
+    host_look_at_wanted(h);
 }
 
 static void on_purge(uv_timer_t *timer)
@@ -299,6 +300,12 @@ static void look_at_snapshots(struct host *h)
         return;
     }
     h->n_snapshots = p.n_finished;
+    if (p.err != PAWL_OK && host_snapshot_is_wanted(h)) {
+        log_warn("a snapshot that was asked for cannot be written: %s", p.error);
+        host_snapshot_failed(h, p.err);
+        host_step(h, &(struct member_input){.kind = MEMBER_SNAPSHOT_WRITTEN, .took_ms = p.took_ms});
+        return;
+    }
     if (p.err != PAWL_OK) {
         host_fail(h, p.err, EXIT_SNAPSHOT,
                   "a snapshot cannot be written: %s. Free some space or mend the folder; nothing "
@@ -310,6 +317,7 @@ static void look_at_snapshots(struct host *h)
         h->last_snapshot = (struct host_snapshot){p.zxid, p.written_s};
     }
     host_step(h, &(struct member_input){.kind = MEMBER_SNAPSHOT_WRITTEN, .took_ms = p.took_ms});
+    host_snapshot_written(h);
     if (h->options.disk != NULL) {
         snapshot_thread_purge(h->snapshots);
     }
@@ -706,6 +714,7 @@ int host_open(const struct config *config, const struct host_options *options, s
     }
     list_init(&h->links);
     list_init(&h->calls);
+    list_init(&h->snapshot_calls);
     pthread_mutex_init(&h->calls_lock, NULL);
     h->last_snapshot.zxid = -1;
     h->audit_log.fd = -1;

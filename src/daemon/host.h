@@ -96,6 +96,21 @@ struct host_snapshot {
 };
 struct host_snapshot host_last_snapshot(const struct host *h);
 
+/* A snapshot of what is there when it is asked for, or later. */
+struct host_snapshot_call {
+    struct list link; /* the host's, like the next two */
+    int64_t least_zxid;
+    int n_tries;
+    int rc; /* PAWL_OK: the file is in its place; then the next two tell which */
+    int64_t zxid;
+    char path[4096];
+    void (*done)(struct host_snapshot_call *call); /* on the host's thread */
+};
+
+/* On the host's thread. `done` may be called before this returns; a host that stops does not call
+ * it any more. */
+void host_take_snapshot(struct host *h, struct host_snapshot_call *call);
+
 /* After host_run() has returned. NULL is allowed. */
 void host_close(struct host *h);
 /* As if the process had been killed: what has not been given to the log yet is lost. */

@@ -101,6 +101,7 @@ struct host {
     struct txnlog_thread *txnlog;      /* NULL: nothing is kept */
     struct snapshot_thread *snapshots; /* NULL: nothing is kept */
     uint64_t n_snapshots;              /* finished ones that the member was told of */
+    struct list snapshot_calls;        /* struct host_snapshot_call */
     struct host_snapshot last_snapshot;
     int64_t n_syncs_seen;
     int64_t load_ms; /* how long the folder took to load, and what was replayed */
@@ -178,6 +179,13 @@ void host_ensemble_trimmed(struct host *h, int64_t first_log);
 void host_ensemble_flush(struct host *h);
 void host_ensemble_tick(struct host *h);
 void host_ensemble_free(struct host *h);
+
+/* host_snapshots.c: those that somebody asks for. */
+bool host_snapshot_is_wanted(const struct host *h);
+void host_snapshot_written(struct host *h);
+void host_snapshot_failed(struct host *h, int rc);
+/* Now and then: nothing is under way, and yet somebody waits. */
+void host_look_at_wanted(struct host *h);
 
 /* acceptor.c: clients connect there from now on. If it cannot be had, it is tried again, and they
  * still find the old place. Where --port says something, that counts. */

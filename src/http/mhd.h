@@ -22,6 +22,7 @@
     X(resume_connection)                                  \
     X(queue_response)                                     \
     X(create_response_from_buffer_with_free_callback_cls) \
+    X(create_response_from_callback)                      \
     X(add_response_header)                                \
     X(destroy_response)
 
@@ -49,8 +50,9 @@ extern struct mhd mhd;
 #define MHD_queue_response            mhd.queue_response
 #define MHD_create_response_from_buffer_with_free_callback_cls \
     mhd.create_response_from_buffer_with_free_callback_cls
-#define MHD_add_response_header mhd.add_response_header
-#define MHD_destroy_response    mhd.destroy_response
+#define MHD_create_response_from_callback mhd.create_response_from_callback
+#define MHD_add_response_header           mhd.add_response_header
+#define MHD_destroy_response              mhd.destroy_response
 #endif
 
 #endif

@@ -337,6 +337,11 @@ void member_step(struct member *m, int64_t now_us, int64_t wall_ms, const struct
     m->effects = NULL;
 }
 
+bool member_snapshot_is_coming(const struct member *m)
+{
+    return m->snapshots.writing || m->snapshots.file_wanted;
+}
+
 bool member_snapshot_is_urgent(const struct member *m)
 {
     return snapshots_is_urgent(&m->snapshots);

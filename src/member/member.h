@@ -107,7 +107,9 @@ bool member_wants_turn(const struct member *m);
 
 /* Whether MEMBER_SNAPSHOT_SLICE has anything to do. */
 bool member_is_snapshotting(const struct member *m);
-/* ... and whether learners wait for that. */
+/* Whether a file is being written, or will be by itself. */
+bool member_snapshot_is_coming(const struct member *m);
+/* ... and whether learners wait for a walk. */
 bool member_snapshot_is_urgent(const struct member *m);
 
 /* For statistics and tests; read only. */

@@ -255,6 +255,7 @@ struct control {
     pthread_mutex_t lock; /* guards all below */
     struct host *host;    /* NULL: still opening */
     bool reload_wanted;   /* while it was */
+    bool stop_wanted;     /* by a signal */
     bool ended;
 };
 
@@ -292,6 +293,7 @@ static void reload(void *arg)
 static void stop_by_signal(struct control *control, int number)
 {
     log_info("signal %d: stopping", number);
+    control->stop_wanted = true;
     notify("STOPPING=1");
     if (control->host == NULL) {
         /* A large folder is being read. Nothing is lost by not waiting for the end of that: a
@@ -386,35 +388,81 @@ static void end_signals(struct control *control, pthread_t signals)
     pthread_join(signals, NULL);
 }
 
+static void tell_ports(const struct config *c, const struct host *host)
+{
+    if (c->net.client_port == 0) {
+        printf("%d\n", host_port(host));
+        fflush(stdout);
+    }
+    if (c->net.secure_port == 0) {
+        printf("%d\n", host_secure_port(host));
+        fflush(stdout);
+    }
+}
+
+/* The host is to be opened again: a port that was any one stays the same. */
+static void keep_ports(struct config *c, const struct host *host)
+{
+    if (c->net.client_port == 0) {
+        c->net.client_port = host_port(host);
+    }
+    if (c->net.secure_port == 0) {
+        c->net.secure_port = host_secure_port(host);
+    }
+}
+
+/* The host is no longer there for signals. Whether it is to be opened again, on other data. */
+static bool take_from_signals(struct control *control, const struct admin *admin, int rc)
+{
+    bool is_again;
+
+    pthread_mutex_lock(&control->lock);
+    is_again = rc == PAWL_OK && admin_wants_restart(admin) && !control->stop_wanted;
+    control->host = NULL;
+    control->ended = !is_again;
+    pthread_mutex_unlock(&control->lock);
+    return is_again;
+}
+
+static int serve_host(struct control *control, struct admin **admin, bool *is_again,
+                      struct host_error *error)
+{
+    struct host *host;
+    int rc = host_open(control->config, &(struct host_options){0}, &host, error);
+
+    *is_again = false;
+    if (rc != PAWL_OK) {
+        return rc;
+    }
+    admin_serve(*admin, host);
+    let_signals_in(control, host);
+    tell_ports(control->config, host);
+    announce_ready(control->config, host_port(host), host_secure_port(host));
+    notify("READY=1");
+    rc = host_run(host, error);
+    *is_again = take_from_signals(control, *admin, rc);
+    if (*is_again) {
+        keep_ports(control->config, host);
+        admin_let_go(*admin);
+    } else {
+        admin_close(*admin);
+        *admin = NULL;
+    }
+    host_close(host);
+    return rc;
+}
+
 static int serve_until_stopped(struct control *control, struct host_error *error)
 {
     /* Before the host: reading a large folder takes its time, and probes want to know. */
     struct admin *admin = admin_open(control->config);
-    struct host *host;
-    int rc = host_open(control->config, &(struct host_options){0}, &host, error);
+    bool is_again;
+    int rc;
 
-    if (rc != PAWL_OK) {
-        admin_close(admin);
-        return rc;
-    }
-    admin_serve(admin, host);
-    let_signals_in(control, host);
-    if (control->config->net.client_port == 0) {
-        printf("%d\n", host_port(host));
-        fflush(stdout);
-    }
-    if (control->config->net.secure_port == 0) {
-        printf("%d\n", host_secure_port(host));
-        fflush(stdout);
-    }
-    announce_ready(control->config, host_port(host), host_secure_port(host));
-    notify("READY=1");
-    rc = host_run(host, error);
-    pthread_mutex_lock(&control->lock);
-    control->ended = true; /* the host is no longer there for signals */
-    pthread_mutex_unlock(&control->lock);
+    do {
+        rc = serve_host(control, &admin, &is_again, error);
+    } while (is_again);
     admin_close(admin);
-    host_close(host);
     return rc;
 }
 

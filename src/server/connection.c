@@ -82,6 +82,12 @@ void connection_set_input(struct server *s, struct connection *c, enum connectio
     c->input = input;
 }
 
+bool connection_is_idle(const struct connection *c)
+{
+    return c->in.len == 0 && connection_unread(c) == 0 && list_empty(&c->waiting) &&
+           list_empty(&c->waits) && c->in_flight_bytes == 0 && parked_is_empty(&c->parked);
+}
+
 void connection_close_after_flush(struct server *s, struct connection *c)
 {
     if (c->state != CONNECTION_CLOSING) {

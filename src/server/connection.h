@@ -115,6 +115,10 @@ static inline size_t connection_unread(const struct connection *c)
     return c->out.len - c->out_at;
 }
 
+/* Nothing of it is under way: no request has come in part or waits for its answer, and it has taken
+ * every answer. */
+bool connection_is_idle(const struct connection *c);
+
 /* The one way from state to state; it is touched. */
 void connection_move(struct server *s, struct connection *c, enum connection_state next);
 

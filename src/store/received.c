@@ -141,7 +141,8 @@ int received_install(struct disk *snapshot_disk, struct disk *log_disk, const ch
         rc = received_place(snapshot_disk, folder, zxid);
     }
     if (rc == 0) {
-        log_info("the leader's snapshot 0x%" PRIx64 " is in its place; what was in %s before it is "
+        log_info("the snapshot 0x%" PRIx64
+                 " that was sent is in its place; what was in %s before it is "
                  "kept in files named " REPLACED_PREFIX "*",
                  (uint64_t)zxid, folder);
     }
@@ -201,6 +202,23 @@ static int received_commit(struct received *r)
         r->file = NULL;
     }
     return rc;
+}
+
+int received_adopt(struct disk *snapshot_disk, struct disk *log_disk, const char *folder,
+                   const char *path, int64_t zxid)
+{
+    char name[FILE_NAME_BYTES], to[FILE_PATH_BYTES];
+    int rc = remove_replaced(snapshot_disk, folder);
+
+    if (rc == 0 && log_disk != snapshot_disk) {
+        rc = remove_replaced(log_disk, folder);
+    }
+    received_name(name, zxid);
+    file_path(to, folder, name);
+    if (rc == 0) {
+        rc = disk_rename(snapshot_disk, path, to);
+    }
+    return rc == 0 ? disk_sync_folder(snapshot_disk, folder) : rc;
 }
 
 int received_check(struct received *r, struct snapshot_info *info)

@@ -52,6 +52,11 @@ int received_finish(struct received *r, struct tree **out);
 /* Gives it up; nothing was changed. NULL is allowed. */
 void received_abort(struct received *r);
 
+/* The file `path` of the snapshots' disk is a whole snapshot of `zxid`, and on disk: from here on
+ * it is what counts at the next start. For one who replaces the data of a server on purpose. */
+int received_adopt(struct disk *snapshot_disk, struct disk *log_disk, const char *folder,
+                   const char *path, int64_t zxid);
+
 /* Whether a snapshot waits to be put in its place; its zxid, -1: none. */
 int received_find(struct disk *snapshot_disk, const char *folder, int64_t *out);
 

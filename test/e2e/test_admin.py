@@ -5,6 +5,7 @@ import json
 import os
 import re
 import socket
+import subprocess
 import threading
 import time
 import urllib.error
@@ -111,12 +112,111 @@ class Commands(Admin):
             self.assertTrue(status == 404 or "Unknown command" in text, (path, status, text))
         self.assertContains(command(port, "a%22%5C%0Ab")["error"], 'Unknown command: a"\\\nb')
 
-    def test_what_is_not_there_is_named(self):
-        _, port = self.start_admin()
-        for name, method in (("snapshot", "GET"), ("restore", "POST")):
-            status, text = fetch(port, "/commands/" + name, method, body=b"" if method == "POST" else None)
-            self.assertEqual(status, 501)
-            self.assertContains(json.loads(text)["error"], "is not in this version of pawld")
+    def take(self, port, path="/commands/snapshot", method="GET", auth="ip"):
+        """(status, headers, bytes)"""
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
+        link.request(method, path, headers={"Authorization": auth} if auth else {})
+        answer = link.getresponse()
+        body = answer.read()
+        link.close()
+        return answer.status, answer.headers, body
+
+    def test_a_snapshot(self):
+        d, port = self.start_admin("-Dadmin.rateLimiterIntervalInMS=0")
+        c = d.connect()
+        self.assertEqual(daemon.create(c, "/kept", b"x" * 100), 0)
+        status, headers, body = self.take(port)
+        zxid = int(headers["last_zxid"], 16)
+        self.assertEqual((status, headers["Content-Type"], headers["snapshot_size"], headers["Content-Length"]),
+                         (200, "application/octet-stream", str(len(body)), str(len(body))))
+        self.assertGreaterEqual(zxid, 2)
+        with open(os.path.join(self.data, "version-2", "snapshot.%x" % zxid), "rb") as file:
+            self.assertEqual(file.read(), body, "the file also stays")
+        other = os.path.join(self.dir, "other")
+        os.makedirs(os.path.join(other, "version-2"))
+        with open(os.path.join(other, "version-2", "snapshot.%x" % zxid), "wb") as file:
+            file.write(body)
+        self.assertEqual(daemon.get(self.start(data=other).connect(), "/kept"), b"x" * 100)
+        self.assertEqual(daemon.create(c, "/later"), 0)
+        status, headers, body = self.take(port, "/commands/snap?streaming=false")
+        self.assertEqual((status, json.loads(body)), (200, {"command": "snapshot", "error": None}))
+        self.assertGreater(int(headers["last_zxid"], 16), zxid)
+        self.assertGreater(int(headers["snapshot_size"]), 100)
+        self.assertEqual(self.take(port, method="HEAD")[0], 200)
+
+    def test_a_snapshot_takes_permission_and_time(self):
+        d, port = self.start_admin()
+        status, _headers, body = self.take(port, auth=None)
+        self.assertEqual((status, json.loads(body)["error"]), (401, "Auth info is missing for the command"))
+        self.assertEqual(self.take(port, auth="kerberos x")[0], 401)
+        self.assertEqual(self.take(port)[0], 200)
+        status, headers, body = self.take(port)
+        self.assertEqual((status, json.loads(body)), (429, {"command": "snapshot", "error": None}))
+        self.assertLess(0, int(headers["Retry-After"]))
+        self.assertLessEqual(int(headers["Retry-After"]), 300)
+        c = d.connect()
+        self.assertEqual(c.call(z.SET_ACL, {"path": "/", "acl": [z.acl(1, "world", "anyone")], "version": -1})[0].err, 0)
+        self.assertEqual(self.take(port)[0], 403)
+
+    def test_a_snapshot_that_is_not_allowed(self):
+        _, port = self.start_admin("-Dadmin.snapshot.enabled=false")
+        status, _headers, body = self.take(port)
+        self.assertEqual((status, json.loads(body)), (503, {"command": "snapshot", "error": None}))
+
+    def test_snapshots_under_load_are_whole(self):
+        d, port = self.start_admin("-Dadmin.rateLimiterIntervalInMS=0")
+        stop = threading.Event()
+
+        def write():
+            c = d.connect()
+            i = 0
+            while not stop.is_set():
+                daemon.create(c, "/a%d" % i, b"y" * 500)
+                daemon.set_data(c, "/", b"%d" % i)
+                i += 1
+        thread = threading.Thread(target=write)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(stop.set)
+        last = -1
+        for i in range(5):
+            status, headers, body = self.take(port)
+            self.assertEqual(status, 200)
+            self.assertGreaterEqual(int(headers["last_zxid"], 16), last)
+            last = int(headers["last_zxid"], 16)
+            folder = os.path.join(self.dir, "copy%d" % i)
+            os.makedirs(os.path.join(folder, "version-2"))
+            path = os.path.join(folder, "version-2", "snapshot.%x" % last)
+            with open(path, "wb") as file:
+                file.write(body)
+            pawl = os.path.join(os.path.dirname(daemon.PAWLD), "pawl")
+            done = subprocess.run([pawl, "snapshot", "-c", path], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("0x%x" % last, done.stdout)
+
+    def test_who_reads_a_snapshot_slowly_delays_nobody(self):
+        d, port = self.start_admin("-Dadmin.rateLimiterIntervalInMS=0")
+        c = d.connect()
+        for i in range(64):
+            daemon.create(c, "/large%d" % i, b"z" * 200000)
+        slow = [socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS) for _ in range(3)]
+        for s in slow:
+            self.addCleanup(s.close)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.sendall(b"GET /commands/snapshot HTTP/1.1\r\nHost: localhost\r\nAuthorization: ip\r\n\r\n")
+            self.assertIn(b"HTTP/1.1 ", s.recv(100))
+        self.assertEqual(daemon.create(c, "/after"), 0)
+        status, _headers, body = self.take(port)
+        self.assertEqual(status, 200)
+        self.assertGreater(len(body), 64 * 200000)
+
+    def test_who_goes_away_while_it_is_taken(self):
+        d, port = self.start_admin("-Dadmin.rateLimiterIntervalInMS=0")
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS) as s:
+                s.sendall(b"GET /commands/snapshot HTTP/1.1\r\nHost: localhost\r\nAuthorization: ip\r\n\r\n")
+        wait_until(lambda: self.take(port)[0] == 200, "another snapshot")
+        d.stop()
 
     def test_secrets_are_not_shown(self):
         d = self.start_file("dataDir=%s\nclientPort=0\nadmin.enableServer=true\nadmin.serverPort=0\n"
@@ -204,6 +304,298 @@ class Commands(Admin):
             d.stop()
             for s in asking:
                 s.close()
+
+
+PAWL = os.path.join(os.path.dirname(daemon.PAWLD), "pawl")
+
+
+class FromTheShell(Admin):
+    """pawl shed, pawl backup --admin: what curl could do as well."""
+
+    def pawl(self, *args):
+        done = subprocess.run([PAWL] + [str(a) for a in args], capture_output=True, text=True, cwd=self.dir,
+                              timeout=PATIENCE_SECONDS, env=dict(os.environ, HOME=self.dir))
+        return done.returncode, done.stdout, done.stderr
+
+    def ok(self, *args):
+        status, out, errors = self.pawl(*args)
+        self.assertEqual((status, errors), (0, ""), args)
+        return out
+
+    def test_a_backup_of_another_machine(self):
+        d, port = self.start_admin("-Dadmin.rateLimiterIntervalInMS=0", "-Dsnapshot.compression.method=gz")
+        c = d.connect()
+        daemon.create(c, "/one", b"1" * 1000)
+        first = json.loads(self.ok("-j", "backup", "-A", "localhost:%d" % port, "backup"))
+        again = json.loads(self.ok("-j", "backup", "-A", "http://127.0.0.1:%d" % port, "backup"))
+        self.assertEqual(again["files"], first["files"], "nothing is new")
+        daemon.create(c, "/two")
+        second = json.loads(self.ok("-j", "backup", "-A", "127.0.0.1:%d" % port, "backup"))
+        self.assertEqual(second["files"], 2)
+        self.assertGreater(int(second["zxid"], 16), int(first["zxid"], 16))
+        self.ok("backup", "verify", "backup")
+        self.ok("restore", "-a", first["zxid"], "backup", "restored")
+        restored = self.start(data=os.path.join(self.dir, "restored")).connect()
+        self.assertEqual((daemon.get(restored, "/one"), daemon.get(restored, "/two")), (b"1" * 1000, None))
+
+    def test_who_may_not(self):
+        d, port = self.start_admin()
+        place = "127.0.0.1:%d" % port
+        c = d.connect()
+        acl = [z.acl(31, "digest", z.digest_id("bob:secret"))]
+        self.assertEqual(c.call(z.SET_ACL, {"path": "/", "acl": acl, "version": -1})[0].err, 0)
+        for args in (("backup", "-A", place, "backup"), ("shed", place)):
+            status, _out, errors = self.pawl(*args)
+            self.assertEqual(status, 112, errors)
+            self.assertIn("Not authorized", errors)
+        self.ok("--auth", "digest:bob:secret", "backup", "-A", place, "backup")
+        status, _out, errors = self.pawl("--auth", "digest:bob:secret", "backup", "-A", place, "backup")
+        self.assertEqual(status, 112)
+        self.assertIn("ask again in", errors)
+
+    def test_clients_are_let_go_a_few_at_a_time(self):
+        d, port = self.start_admin()
+        conns = [d.connect() for _ in range(10)]
+        out = self.ok("-j", "shed", "-P", "20", "-n", "2", "-e", "10ms", "127.0.0.1:%d" % port)
+        self.assertEqual([json.loads(line)["connections_shed"] for line in out.splitlines()][0], 2)
+        wait_until(lambda: command(port, "srvr")["server_stats"]["num_alive_client_connections"] <= 8,
+                   "two of ten to be gone")
+        self.assertEqual(len(conns), 10)
+
+    def test_who_does_not_answer_as_an_admin_server(self):
+        d, port = self.start_admin()
+        nobody = socket.socket()  # has a port, and does not listen there
+        self.addCleanup(nobody.close)
+        nobody.bind(("127.0.0.1", 0))
+        nowhere = "127.0.0.1:%d" % nobody.getsockname()[1]
+        for status, args in ((2, ("shed", "nonsense")), (2, ("shed", "-P", "101", "127.0.0.1:%d" % port)),
+                             (2, ("backup", "-A", "127.0.0.1:%d" % port, "-")),
+                             (113, ("shed", nowhere)), (113, ("backup", "-A", nowhere, "b"))):
+            got, _out, errors = self.pawl(*args)
+            self.assertEqual(got, status, errors)
+        got, _out, errors = self.pawl("shed", "127.0.0.1:%d" % d.port)
+        self.assertIn(got, (112, 113), errors)
+
+    def answering(self, answer):
+        """The port of somebody who says that to whoever comes, and hangs up."""
+        server = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(server.close)
+
+        def serve():
+            try:
+                while True:
+                    link, _ = server.accept()
+                    with link:
+                        link.recv(65536)
+                        link.sendall(answer)
+            except OSError:
+                pass
+        threading.Thread(target=serve, daemon=True).start()
+        return server.getsockname()[1]
+
+    def test_what_is_cut_off_is_no_backup(self):
+        d, port = self.start_admin("-Dadmin.rateLimiterIntervalInMS=0")
+        c = d.connect()
+        daemon.create(c, "/n", b"n" * 3000)
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
+        link.request("GET", "/commands/snapshot", headers={"Authorization": "ip"})
+        body = link.getresponse().read()
+        link.close()
+        head = b"HTTP/1.1 200 OK\r\nlast_zxid: 0x2\r\n"
+        told = head + b"Content-Length: %d\r\n\r\n" % len(body)
+        bad = bytearray(body)
+        bad[500] ^= 4
+        for answer, status in ((told + body[:1000], 113), (told, 113), (head, 113), (b"", 113),
+                               (head + b"\r\n" + body[:1000], 118), (told + bytes(bad), 118),
+                               (head + b"\r\n", 118), (b"HTTP/1.1 200 OK\r\n\r\n" + body, 112),
+                               (b"rubbish\r\n\r\n", 112), (b"x" * 100000, 112)):
+            got, out, errors = self.pawl("backup", "-A", "127.0.0.1:%d" % self.answering(answer), "backup")
+            self.assertEqual((got, out), (status, ""), (answer[:60], errors))
+            self.assertEqual(self.pawl("backup", "verify", "backup")[0], 1, "nothing is in it")
+        self.ok("backup", "-A", "127.0.0.1:%d" % self.answering(told + body), "backup")
+        self.ok("backup", "verify", "backup")
+
+
+class Restore(Admin):
+    LIMITS = ("-Dadmin.rateLimiterIntervalInMS=0",)
+
+    def send(self, port, body, auth="ip", headers=None, path="/commands/restore"):
+        """(status, JSON)"""
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
+        link.request("POST", path, body, dict(headers or {}, **({"Authorization": auth} if auth else {})))
+        answer = link.getresponse()
+        text = answer.read()
+        link.close()
+        return answer.status, json.loads(text)
+
+    def snapshot(self, port):
+        """(zxid, bytes)"""
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
+        link.request("GET", "/commands/snapshot", headers={"Authorization": "ip"})
+        answer = link.getresponse()
+        self.assertEqual(answer.status, 200)
+        body = answer.read()
+        link.close()
+        return int(answer.headers["last_zxid"], 16), body
+
+    def test_all_data_are_replaced(self):
+        d, port = self.start_admin(*self.LIMITS)
+        c = d.connect()
+        for i in range(50):
+            daemon.create(c, "/kept%d" % i, b"k" * 1000)
+        zxid, body = self.snapshot(port)
+        for i in range(50):
+            daemon.create(c, "/lost%d" % i)
+            daemon.delete(c, "/kept%d" % i)
+        self.assertEqual(self.send(port, body), (200, {"last_zxid": zxid, "command": "restore", "error": None}))
+        again = d.connect()
+        names = daemon.children(again, "/")
+        self.assertEqual(names, sorted(["kept%d" % i for i in range(50)] + ["zookeeper"]))
+        self.assertEqual(daemon.create(again, "/afterwards"), 0)
+        self.assertTrue([n for n in os.listdir(os.path.join(self.data, "version-2")) if n.startswith("replaced.")])
+        self.assertEqual(self.send(port, body)[0], 200, "a second time")
+        self.assertNotIn("afterwards", daemon.children(d.connect(), "/"))
+        d.stop()
+        self.assertEqual(daemon.children(self.start().connect(), "/"), names, "it is on disk")
+
+    def test_the_session_in_it_lives_on(self):
+        d, port = self.start_admin(*self.LIMITS)
+        c = d.connect()
+        daemon.create(c, "/mine", flags=daemon.EPHEMERAL)
+        _zxid, body = self.snapshot(port)
+        self.assertEqual(self.send(port, body)[0], 200)
+        again = z.Conn(d.port)
+        again.handshake(timeout_ms=daemon.LONG_SESSION_MS, session_id=c.session_id, passwd=c.passwd)
+        self.assertEqual(again.session_id, c.session_id)
+        self.assertEqual(daemon.get(again, "/mine"), b"")
+
+    def test_what_is_no_snapshot_changes_nothing(self):
+        d, port = self.start_admin(*self.LIMITS)
+        c = d.connect()
+        daemon.create(c, "/kept", b"k" * 3000)
+        zxid, body = self.snapshot(port)
+        daemon.create(c, "/later")
+        bad = bytearray(body)
+        bad[400] ^= 1
+        before = [n for n in os.listdir(os.path.join(self.data, "version-2"))]
+        for wrong in (b"", b"garbage", body[:-1], body[:500], bytes(bad), body[20:]):
+            self.assertEqual(self.send(port, wrong), (500, {"command": "restore", "error": None}))
+        self.assertEqual(daemon.get(c, "/later"), b"", "the client was not even disconnected")
+        self.assertEqual([n for n in os.listdir(os.path.join(self.data, "version-2"))], before)
+        self.assertGreaterEqual(zxid, 2)
+
+    def test_permission_comes_before_the_body(self):
+        d, port = self.start_admin()
+        self.assertEqual(self.send(port, b"x", auth=None)[0], 401)
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS) as s:
+            s.sendall(b"POST /commands/restore HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n")
+            self.assertIn(b" 401 ", s.recv(1000), "and nothing of it has been sent")
+        with self.assertRaises(ValueError):  # which is told as text
+            self.send(port, b"x", headers={"Origin": "http://evil.example"})
+        c = d.connect()
+        c.call(z.SET_ACL, {"path": "/", "acl": [z.acl(1, "world", "anyone")], "version": -1})
+        self.assertEqual(self.send(port, b"x")[0], 403)
+        self.assertFalse([n for n in os.listdir(os.path.join(self.data, "version-2")) if "restore" in n])
+
+    def test_not_too_often_and_not_if_switched_off(self):
+        _, port = self.start_admin()
+        self.assertEqual(self.send(port, b"x")[0], 500)
+        self.assertEqual(self.send(port, b"x")[0], 429)
+        _, port = self.start_admin("-Dadmin.restore.enabled=false", data=os.path.join(self.dir, "other"))
+        self.assertEqual(self.send(port, b"x"), (503, {"command": "restore", "error": None}))
+
+    def test_who_hangs_up_in_the_middle(self):
+        d, port = self.start_admin(*self.LIMITS)
+        c = d.connect()
+        daemon.create(c, "/kept", b"k" * 100000)
+        _zxid, body = self.snapshot(port)
+        head = b"POST /commands/restore HTTP/1.1\r\nHost: localhost\r\nAuthorization: ip\r\nContent-Length: %d\r\n\r\n"
+        for _ in range(10):
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS) as s:
+                s.sendall(head % len(body) + body[:len(body) // 2])
+        wait_until(lambda: self.send(port, body)[0] == 200, "a restore")
+        self.assertEqual(daemon.get(d.connect(), "/kept"), b"k" * 100000)
+
+    def test_killed_at_any_time(self):
+        """It has the old data or the new ones."""
+        for i in range(6):
+            data = os.path.join(self.dir, "data%d" % i)
+            d, port = self.start_admin(*self.LIMITS, data=data)
+            c = d.connect()
+            daemon.create(c, "/old", b"o" * 1000)
+            zxid, body = self.snapshot(port)
+            daemon.create(c, "/new")
+
+            def restore():
+                try:
+                    self.send(port, body)
+                except (OSError, http.client.HTTPException):
+                    pass
+            thread = threading.Thread(target=restore)
+            thread.start()
+            if i % 2:
+                d.wait_log("a snapshot comes in")
+            if i % 3:
+                d.wait_log("all data are replaced")
+            d.kill9()
+            thread.join()
+            names = daemon.children(self.start(data=data).connect(), "/")
+            self.assertIn(names, (["new", "old", "zookeeper"], ["old", "zookeeper"]))
+            if i % 3:
+                self.assertEqual(names, ["old", "zookeeper"])
+
+    def test_the_console_goes_on_with_it(self):
+        """It asks the server that has been opened again, not the one before."""
+        d, port = self.start_admin(*self.LIMITS)
+        daemon.create(d.connect(), "/kept")
+        _zxid, body = self.snapshot(port)
+        for _ in range(3):
+            stop = threading.Event()
+            threads = [threading.Thread(target=self.look, args=(port, stop)) for _ in range(2)]
+            for t in threads:
+                t.start()
+            self.assertEqual(self.send(port, body)[0], 200)
+            stop.set()
+            for t in threads:
+                t.join()
+        wait_until(lambda: [m.get("mode") for m in json.loads(fetch(port, "/api/v1/overview")[1])["members"]]
+                   == ["standalone"], "the console to show it")
+        d.stop()
+
+    @staticmethod
+    def look(port, stop):
+        while not stop.is_set():
+            fetch(port, "/api/v1/overview")
+
+    def test_others_ask_meanwhile(self):
+        """Nobody is left without an answer when the server is opened again."""
+        d, port = self.start_admin(*self.LIMITS)
+        c = d.connect()
+        for i in range(100):
+            daemon.create(c, "/kept%d" % i, b"k" * 1000)
+        _zxid, body = self.snapshot(port)
+        stop = threading.Event()
+        trouble = []
+
+        def ask():
+            while not stop.is_set():
+                for path in ("/commands/srvr", "/metrics", "/livez", "/readyz", "/commands/snapshot?streaming=false"):
+                    try:
+                        fetch(port, path, headers={"Authorization": "ip"})
+                    except Exception as error:  # whatever it is, it is to be seen
+                        trouble.append((path, repr(error)))
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for t in threads:
+            t.start()
+        try:
+            for _ in range(5):
+                self.assertEqual(self.send(port, body)[0], 200)
+        finally:
+            stop.set()
+            for t in threads:
+                t.join()
+        self.assertEqual(trouble, [])
+        self.assertEqual(len(daemon.children(d.connect(), "/")), 101)
 
 
 class Alone(Admin):

@@ -13,6 +13,7 @@ struct asking {
     struct server_fixture f;
     struct config config;
     struct strbuf out;
+    struct command_limits limits;
     const char *authorization, *body, *trace_mask;
     json_t *answer;
 };
@@ -41,8 +42,10 @@ static const char *text_of(const struct asking *a, const char *name)
 /* Whatever it is, the body is JSON and has `command`. */
 static int ask(struct asking *a, const char *name)
 {
-    struct command_world world = {
-        .config = &a->config, .members = &a->config.ensemble.quorum, .file_text = "tickTime=1\n"};
+    struct command_world world = {.config = &a->config,
+                                  .members = &a->config.ensemble.quorum,
+                                  .file_text = "tickTime=1\n",
+                                  .limits = &a->limits};
     struct command_request q = {.command = command_find(name),
                                 .spelled = name,
                                 .trace_mask = a->trace_mask,
@@ -225,16 +228,98 @@ static void clients_are_sent_away(void **state)
     end(&a);
 }
 
-static void what_is_not_there_says_so(void **state)
+/* A write of theirs would be answered to nobody. */
+static void who_is_in_the_middle_of_something_stays(void **state)
+{
+    struct connection *idle, *half, *busy, *unread;
+    struct asking a;
+
+    (void)state;
+    begin(&a);
+    idle = fixture_client(&a.f, 10000);
+    half = fixture_client(&a.f, 10000);
+    busy = fixture_client(&a.f, 10000);
+    unread = fixture_client(&a.f, 10000);
+    strbuf_append_str(&half->in, "half a request");
+    busy->in_flight_bytes = 100;
+    strbuf_append_str(&unread->out, "an answer");
+    a.authorization = "ip";
+    a.body = "{\"percentage\": 100}";
+    assert_int_equal(ask(&a, "shed"), 200);
+    assert_int_equal(json_integer_value(json_object_get(a.answer, "connections_shed")), 1);
+    assert_int_equal(idle->state, CONNECTION_CLOSING);
+    assert_int_equal(half->state, CONNECTION_SERVING);
+    assert_int_equal(busy->state, CONNECTION_SERVING);
+    assert_int_equal(unread->state, CONNECTION_SERVING);
+    strbuf_clear(&half->in);
+    strbuf_clear(&unread->out);
+    busy->in_flight_bytes = 0;
+    end(&a);
+}
+
+static void as_many_go_as_are_to_go(void **state)
 {
     struct asking a;
 
     (void)state;
     begin(&a);
-    assert_int_equal(ask(&a, "snapshot"), 501);
-    assert_non_null(strstr(text_of(&a, "error"), "is not in this version"));
-    assert_int_equal(ask(&a, "rest"), 501);
+    for (int i = 0; i < 10; i++) {
+        fixture_client(&a.f, 10000);
+    }
+    a.authorization = "ip";
+    a.body = "{\"percentage\": 30}";
+    assert_int_equal(ask(&a, "shed"), 200);
+    assert_int_equal(json_integer_value(json_object_get(a.answer, "connections_shed")), 3);
+    end(&a);
+}
+
+static void a_snapshot_takes_permission_and_time(void **state)
+{
+    struct asking a;
+
+    (void)state;
+    begin(&a);
+    a.config.admin.snapshot_enabled = true;
+    a.config.admin.rate_limit_ms = 5000;
+    assert_int_equal(ask(&a, "snapshot"), 401);
+    a.authorization = "ip";
+    assert_int_equal(ask(&a, "snapshot"), COMMAND_GOES_ON);
+    assert_int_equal(ask(&a, "snap"), 429);
+    assert_true(json_is_null(json_object_get(a.answer, "error")));
+    assert_in_range(a.limits.retry_after_s, 1, 5);
+    a.f.server->now_us += 5000 * 1000;
+    assert_int_equal(ask(&a, "snapshot"), COMMAND_GOES_ON);
+    a.config.admin.snapshot_enabled = false;
+    assert_int_equal(ask(&a, "snapshot"), 503);
+    a.f.role.kind = ROLE_NONE;
+    assert_int_equal(ask(&a, "snapshot"), 200);
+    assert_string_equal(text_of(&a, "error"), command_not_serving);
+    a.f.role.kind = ROLE_ALONE;
+    end(&a);
+}
+
+static void a_restore_takes_permission_and_a_server_alone(void **state)
+{
+    struct asking a;
+
+    (void)state;
+    begin(&a);
+    a.config.admin.restore_enabled = true;
+    a.config.admin.rate_limit_ms = 5000;
     assert_true(command_takes_post(command_find("restore")));
+    assert_true(command_takes_upload(command_find("rest")));
+    assert_int_equal(ask(&a, "restore"), 401);
+    a.authorization = "ip";
+    a.f.role.kind = ROLE_FOLLOWER;
+    assert_int_equal(ask(&a, "restore"), 409);
+    assert_non_null(strstr(text_of(&a, "error"), "is not restored alone"));
+    a.f.role.kind = ROLE_ALONE;
+    assert_int_equal(ask(&a, "restore"), COMMAND_GOES_ON);
+    assert_int_equal(ask(&a, "rest"), 429);
+    a.config.admin.restore_enabled = false;
+    assert_int_equal(ask(&a, "restore"), 503);
+    set_root_acl(&a, "world", "anyone", PERM_ALL & ~PERM_ADMIN);
+    assert_int_equal(ask(&a, "restore"), 403);
     end(&a);
 }
 
@@ -326,7 +411,8 @@ static void the_index_names_what_there_is(void **state)
     command_index("/commands", &out);
     assert_non_null(
         strstr(strbuf_cstr(&out), "<a href=\"/commands/zabstate\">zabstate</a>\n<br/>\n"));
-    assert_null(strstr(strbuf_cstr(&out), "snapshot\">snapshot<"));
+    assert_non_null(strstr(strbuf_cstr(&out), "snapshot\">snapshot<"));
+    assert_non_null(strstr(strbuf_cstr(&out), "restore\">restore<"));
     strbuf_fini(&out);
 }
 
@@ -341,7 +427,10 @@ int main(void)
         cmocka_unit_test(sending_clients_away_needs_permission),
         cmocka_unit_test(some_permissions_are_not_all),
         cmocka_unit_test(clients_are_sent_away),
-        cmocka_unit_test(what_is_not_there_says_so),
+        cmocka_unit_test(who_is_in_the_middle_of_something_stays),
+        cmocka_unit_test(as_many_go_as_are_to_go),
+        cmocka_unit_test(a_snapshot_takes_permission_and_time),
+        cmocka_unit_test(a_restore_takes_permission_and_a_server_alone),
         cmocka_unit_test(a_list_that_is_too_long_is_refused),
         cmocka_unit_test(a_list_ends_at_its_bytes),
         cmocka_unit_test(every_command_answers_in_json),
