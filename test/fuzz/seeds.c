@@ -54,19 +54,25 @@ static void make_empty_folder(const char *path)
     }
 }
 
+enum { TARGETS_MAX = 64 };
+
 /* How many seeds a target has so far. */
 static struct {
     const char *target;
     int n;
-} targets[32];
+} targets[TARGETS_MAX];
 
 static int next_number(const char *target)
 {
     char path[4096];
     size_t i = 0;
 
-    while (targets[i].target != NULL && strcmp(targets[i].target, target) != 0) {
+    while (i < TARGETS_MAX && targets[i].target != NULL && strcmp(targets[i].target, target) != 0) {
         i++;
+    }
+    if (i == TARGETS_MAX) {
+        fprintf(stderr, "there are more targets than %d\n", TARGETS_MAX);
+        exit(1);
     }
     if (targets[i].target == NULL) {
         targets[i].target = target;
