@@ -531,11 +531,28 @@ static void read_error(struct connection *c, int32_t xid, int64_t zxid, int err)
     reply_end(&c->out, reply_begin(&c->out, xid, zxid, err));
 }
 
+/* False: it is answered as others are. */
+static bool execute_watches(struct server *s, struct connection *c, int32_t xid,
+                            const struct request *q)
+{
+    struct missed what = {.round = c->n_rounds + 1};
+    int rc = set_watches(s, c, q, &what);
+
+    if (rc != PAWL_OK) {
+        read_error(c, xid, s->applied_zxid, rc);
+        return true;
+    }
+    if (sets_to_stay(q)) {
+        missed_begin(s, c, xid, q->relative_zxid, &what);
+        return true;
+    }
+    return false;
+}
+
 void read_execute(struct server *s, struct connection *c, int32_t xid, int32_t type,
                   struct jute_reader body)
 {
     const struct op *op = op_find(type);
-    struct missed what = {.round = c->n_rounds + 1};
     struct request q;
     size_t start;
     int rc;
@@ -553,13 +570,7 @@ void read_execute(struct server *s, struct connection *c, int32_t xid, int32_t t
         return;
     }
     q.path = utf8_repaired(q.path, &s->repaired);
-    rc = q.n_watch_lists > 0 ? set_watches(s, c, &q, &what) : PAWL_OK;
-    if (rc != PAWL_OK) {
-        read_error(c, xid, s->applied_zxid, rc);
-        return;
-    }
-    if (sets_to_stay(&q)) {
-        missed_begin(s, c, xid, q.relative_zxid, &what);
+    if (q.n_watch_lists > 0 && execute_watches(s, c, xid, &q)) {
         return;
     }
     start = reply_begin(&c->out, type == OP_PING ? XID_PING : xid, s->applied_zxid, PAWL_OK);

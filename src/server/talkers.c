@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
+
 /* ---- one in so many ---- */
 
 /* xorshift: between 0 and twice the mean, so that no rhythm of the requests meets it. */
@@ -23,11 +25,13 @@ void talkers_init(struct talkers *t, uint64_t seed, int64_t now_ms)
 
 /* ---- places ---- */
 
-static struct talker *find_talker(struct talker_list *l, struct bytes name)
+static struct talker *find_talker(struct talker_list *l, struct bytes name, uint32_t hash)
 {
     for (size_t i = 0; i < l->count; i++) {
-        if (bytes_equal(bytes_of(l->items[i].name, l->items[i].len), name)) {
-            return &l->items[i];
+        struct talker *t = &l->items[i];
+
+        if (t->hash == hash && bytes_equal(bytes_of(t->name, t->len), name)) {
+            return t;
         }
     }
     return NULL;
@@ -46,12 +50,15 @@ static struct talker *least_of(struct talker_list *l)
 static void count_name(struct talker_list *l, struct bytes name)
 {
     struct talker *t;
+    uint32_t hash;
 
     name.len = name.len > TALKER_NAME_BYTES ? TALKER_NAME_BYTES : name.len;
-    t = find_talker(l, name);
+    hash = (uint32_t)hash_bytes(name.data, name.len, 0);
+    t = find_talker(l, name, hash);
     if (t == NULL) {
         t = l->count < TALKERS_KEPT ? &l->items[l->count++] : least_of(l);
         t->over = t->n;
+        t->hash = hash;
         t->len = (uint32_t)name.len;
         if (name.len > 0) {
             memcpy(t->name, name.data, name.len);

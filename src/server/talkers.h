@@ -19,6 +19,7 @@
 enum { TALKERS_SAMPLE = 64, TALKERS_KEPT = 64, TALKER_NAME_BYTES = 64, TALKERS_MINUTE_MS = 60000 };
 
 struct talker {
+    uint32_t hash; /* of the name: most are told apart by it */
     uint32_t len;
     uint8_t name[TALKER_NAME_BYTES]; /* the beginning of it, if it is longer */
     uint64_t n;
