@@ -93,19 +93,30 @@ static void print_config(const struct cli *cli, const struct pawl_reply *reply, 
     }
 }
 
+static int check_answer(const struct cli *cli, const struct pawl_reply *reply)
+{
+    switch (reply == NULL ? PAWL_OK : reply->err) {
+    case PAWL_ERR_NO_AUTH:
+        cli_error(cli, "this takes the right to write /zookeeper/config; give credentials with "
+                       "--auth SCHEME:CREDENTIALS");
+        return EXIT_REFUSED;
+    case PAWL_ERR_BAD_ARGUMENTS:
+        cli_error(cli, "the ensemble refuses such a list: a line of it is "
+                       "server.N=HOST:QUORUM-PORT:ELECTION-PORT;CLIENT-PORT, each number and "
+                       "address is there once, and a quorum of voters is left");
+        return EXIT_USAGE;
+    default:
+        return cli_check(cli, "/zookeeper/config", reply);
+    }
+}
+
 static int ask_for(struct cli *cli, const struct pawl_reconfig *request, bool with_stat)
 {
     struct pawl_reply *reply;
     int status;
 
     pawl_reconfig(cli->client, request, &reply);
-    if (reply != NULL && reply->err == PAWL_ERR_NO_AUTH) {
-        cli_error(cli, "this takes the right to write /zookeeper/config; give credentials with "
-                       "--auth SCHEME:CREDENTIALS");
-        status = EXIT_REFUSED;
-    } else {
-        status = cli_check(cli, "/zookeeper/config", reply);
-    }
+    status = check_answer(cli, reply);
     if (status == EXIT_OK) {
         print_config(cli, reply, with_stat);
     }

@@ -10,7 +10,7 @@ from changing import Changing, version_of
 from zkcli import Shell
 
 SECONDS = 120
-CONFLICT, REFUSED = 111, 112  # exit codes of pawl
+USAGE, CONFLICT, REFUSED = 2, 111, 112  # exit codes of pawl
 
 
 def zkcli(e):
@@ -52,6 +52,7 @@ def pawls_own(e):
     text = pawl(e, *auth, "reconfig", "-a", "9=127.0.0.1:1:2:observer;127.0.0.1:3", "-v", version_of(before).strip())
     assert "server.9=127.0.0.1:1:2:observer;127.0.0.1:3\n" in text, text
     pawl(e, *auth, "reconfig", "-r", "9", "-v", version_of(before).strip(), status=CONFLICT)
+    assert "refuses such a list" in pawl(e, *auth, "reconfig", "-r", "1,2", status=USAGE)
     text = pawl(e, *auth, "reconfig", "-r", "9")
     assert "server.9" not in text, text
 

@@ -354,7 +354,7 @@ static int run_init(struct cli *cli, const struct args *args)
                      .client_port = 2181,
                      .quorum_port = 2888,
                      .election_port = 3888,
-                     .data_dir = data_dir != NULL ? data_dir : "/var/lib/pawld"};
+                     .data_dir = data_dir != NULL ? data_dir : "/var/lib/pawl"};
     int status;
 
     if (!take_members(&p, args) || !args_number(args, cli, 'p', 1, 65535, &p.client_port) ||
@@ -382,7 +382,7 @@ static const struct option_spec init_options[] = {
     {'p', "client-port", "NUMBER", "of the first member; 2181 if not given"},
     {'q', "quorum-port", "NUMBER", "2888 if not given"},
     {'e', "election-port", "NUMBER", "3888 if not given"},
-    {'D', "data-dir", "FOLDER", "of named hosts; /var/lib/pawld if not given"},
+    {'D', "data-dir", "FOLDER", "of named hosts; /var/lib/pawl if not given"},
     {0, NULL, NULL, NULL}};
 
 const struct command command_ensemble_init = {
