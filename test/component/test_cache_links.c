@@ -134,7 +134,8 @@ static void a_cut_link_costs_only_what_has_changed(void **state)
     assert_true(n.get <= 3);     /* the root, what is new, what has changed */
     assert_true(n.exists <= 10); /* large data are compared first */
     assert_true(n.multi <= 2);
-    if (*(int *)*state == persistent) { /* our server has told which */
+    /* Our server has told which; Apache's does not. */
+    if (*(int *)*state == persistent && getenv("PAWL_TEST_SERVER") == NULL) {
         assert_int_equal(n.list + n.exists, 0);
         assert_true(n.get + n.multi <= 2);
     }
